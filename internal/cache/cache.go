@@ -1,0 +1,189 @@
+package cache
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Page is what the cache keeps. Size is in bytes and must not change.
+type Page interface{ Size() int }
+
+// Slot is the place of one page. The zero Slot is empty. It must not be copied.
+type Slot[P Page] struct {
+	entry   atomic.Pointer[entry[P]]
+	dropped atomic.Uint64 // drop counter of the cache when the page was last evicted
+}
+
+type entry[P Page] struct {
+	page P
+	slot *Slot[P]
+	size int64
+	used atomic.Int32 // 0..3, saturating
+	gone bool         // dropped by its owner; guarded by Cache.mu
+}
+
+// Get returns the slot's page, and false when it is not cached.
+func (s *Slot[P]) Get() (P, bool) {
+	e := s.entry.Load()
+	if e == nil {
+		var none P
+		return none, false
+	}
+	if n := e.used.Load(); n < 3 {
+		e.used.Store(n + 1) // a lost update only forgets one use
+	}
+	return e.page, true
+}
+
+// Cache bounds the bytes of the pages in all slots that were filled through it.
+type Cache[P Page] struct {
+	budget int64 // read-only
+
+	hits, misses, evictions atomic.Int64
+	drops                   atomic.Uint64 // pages evicted so far, the clock of Slot.dropped
+
+	mu struct {
+		sync.Mutex
+		small, main          fifo[P]
+		smallBytes, allBytes int64
+	}
+}
+
+// New returns a cache of the given budget in bytes; with 0 it keeps nothing.
+func New[P Page](budget int64) *Cache[P] { return &Cache[P]{budget: budget} }
+
+// Put offers a page for an empty slot and returns the page to use: the given one, or
+// one that another goroutine put there meanwhile.
+func (c *Cache[P]) Put(s *Slot[P], page P) P {
+	size := int64(page.Size())
+	c.misses.Add(1)
+	if size > c.budget/2 {
+		return page
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := s.entry.Load(); e != nil {
+		return e.page
+	}
+	e := &entry[P]{page: page, slot: s, size: size}
+	s.entry.Store(e)
+	c.mu.allBytes += size
+	if c.isGhost(s) {
+		c.mu.main.push(e)
+	} else {
+		c.mu.small.push(e)
+		c.mu.smallBytes += size
+	}
+	for c.mu.allBytes > c.budget && c.evictLocked() {
+	}
+	return page
+}
+
+// isGhost reports whether the slot's page was evicted not longer ago than as many
+// evictions as there are pages in the main queue.
+func (c *Cache[P]) isGhost(s *Slot[P]) bool {
+	at := s.dropped.Load()
+	return at != 0 && c.drops.Load()-at < uint64(c.mu.main.len()+16)
+}
+
+// evictLocked drops one page or moves one on, and reports whether there was any.
+func (c *Cache[P]) evictLocked() bool {
+	if c.mu.smallBytes > c.budget/10 || c.mu.main.len() == 0 {
+		if e := c.mu.small.pop(); e != nil {
+			c.mu.smallBytes -= e.size
+			switch {
+			case e.gone:
+				c.mu.allBytes -= e.size
+			case e.used.Load() > 0:
+				e.used.Store(0)
+				c.mu.main.push(e)
+			default:
+				c.dropLocked(e)
+			}
+			return true
+		}
+	}
+	e := c.mu.main.pop()
+	switch {
+	case e == nil:
+		return false
+	case e.gone:
+		c.mu.allBytes -= e.size
+	case e.used.Load() > 0:
+		e.used.Add(-1)
+		c.mu.main.push(e)
+	default:
+		c.dropLocked(e)
+	}
+	return true
+}
+
+func (c *Cache[P]) dropLocked(e *entry[P]) {
+	c.mu.allBytes -= e.size
+	e.slot.dropped.Store(c.drops.Add(1))
+	e.slot.entry.Store(nil)
+	c.evictions.Add(1)
+}
+
+// Forget empties the slots, whose pages will not be asked for again. Their bytes
+// leave the budget as the queues turn over.
+func (c *Cache[P]) Forget(slots []Slot[P]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range slots {
+		if e := slots[i].entry.Swap(nil); e != nil {
+			e.gone = true
+		}
+	}
+}
+
+// Hit counts n look-ups that found their page; the owners of slots report them in
+// bulk so that a hit itself touches nothing shared.
+func (c *Cache[P]) Hit(n int64) { c.hits.Add(n) }
+
+// Stats are counters since the cache was made, and its present size.
+type Stats struct {
+	Budget, Bytes           int64
+	Pages                   int64
+	Hits, Misses, Evictions int64
+}
+
+// Stats returns the counters.
+func (c *Cache[P]) Stats() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return Stats{Budget: c.budget, Bytes: c.mu.allBytes, Pages: int64(c.mu.small.len() + c.mu.main.len()),
+		Hits: c.hits.Load(), Misses: c.misses.Load(), Evictions: c.evictions.Load()}
+}
+
+// fifo is a queue of entries in a ring.
+type fifo[P Page] struct {
+	ring []*entry[P]
+	head int
+	n    int
+}
+
+func (q *fifo[P]) len() int { return q.n }
+
+func (q *fifo[P]) push(e *entry[P]) {
+	if q.n == len(q.ring) {
+		bigger := make([]*entry[P], max(16, 2*q.n))
+		for i := range q.n {
+			bigger[i] = q.ring[(q.head+i)%len(q.ring)]
+		}
+		q.ring, q.head = bigger, 0
+	}
+	q.ring[(q.head+q.n)%len(q.ring)] = e
+	q.n++
+}
+
+func (q *fifo[P]) pop() *entry[P] {
+	if q.n == 0 {
+		return nil
+	}
+	e := q.ring[q.head]
+	q.ring[q.head] = nil
+	q.head = (q.head + 1) % len(q.ring)
+	q.n--
+	return e
+}
