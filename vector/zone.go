@@ -13,3 +13,13 @@ type Zone struct {
 	// Exact is set when Min and Max are values of the column, not shortened bounds.
 	Exact bool
 }
+
+// Add widens the zone by the cells of v.
+func (z *Zone) Add(v *Vector) { panic("to be written") }
+
+// Merge widens the zone by those of o.
+func (z *Zone) Merge(o Zone) { panic("to be written") }
+
+// Shorten cuts bounds of bytes to at most max bytes: the lower one down, the upper
+// one up, or to unknown where nothing of that length is above it.
+func (z *Zone) Shorten(max int) { panic("to be written") }
