@@ -3,10 +3,38 @@ package vfs
 import (
 	"errors"
 	"fmt"
+	"os"
 )
 
 // ErrLocked says that another handle, in this process or another, holds the lock.
-var ErrLocked = errors.New("locked by another process")
+// The error that is returned is a [LockedError].
+var ErrLocked = errors.New("locked")
+
+// LockedError says who holds a lock that was refused. It answers
+// errors.Is(err, ErrLocked).
+type LockedError struct {
+	Path   string // the lock file
+	PID    int    // process id of the holder, 0 when unknown
+	Shared bool   // the holders are readers
+}
+
+// Error returns the message.
+func (e *LockedError) Error() string {
+	s := e.Path + " is locked"
+	if e.Shared {
+		s += " for reading"
+	}
+	switch {
+	case e.PID == os.Getpid():
+		s += " by this process"
+	case e.PID != 0:
+		s += fmt.Sprintf(" by process %d", e.PID)
+	}
+	return s
+}
+
+// Is reports whether target is ErrLocked.
+func (e *LockedError) Is(target error) bool { return target == ErrLocked }
 
 // ErrCorruption is the sentinel of every error that says bytes on disk are damaged.
 var ErrCorruption = errors.New("corruption")
