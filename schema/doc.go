@@ -5,6 +5,11 @@
 // are held in memory), [Column], [Schema] and [Value]. All of them are values or
 // immutable after construction and may be shared between goroutines.
 //
+// Values enter as Go values ([Column.Convert], strict) or as text ([Column.Parse])
+// and leave as either ([Column.Go], [Column.Format]). Columns themselves have a
+// textual form, read by [ParseColumns] and written by [Column.String]; [FieldsOf]
+// derives them from a struct.
+//
 // The package is a leaf: it imports the standard library only, so that every
 // other package of the module may import it.
 //

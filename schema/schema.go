@@ -194,8 +194,11 @@ func (c *Column) validate(key bool, limits Limits) error {
 		}
 	}
 	for _, d := range []Value{c.Default, c.ReadDefault} {
-		if !d.IsNull() && d.Kind() != c.Kind() {
-			return fail("default is %s, want %s", d.Kind(), c.Kind())
+		if d.IsNull() {
+			continue
+		}
+		if reason := c.check(d, limits.MaxCellBytes); reason != "" {
+			return fail("default of kind %s for %s: %s", d.Kind(), c.TypeString(), reason)
 		}
 	}
 	return nil

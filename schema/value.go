@@ -1,10 +1,10 @@
 package schema
 
 import (
-	"bytes"
 	"cmp"
 	"math"
 	"math/bits"
+	"strings"
 )
 
 // Int128 is a signed 128-bit integer in two's complement. In a vector it is laid
@@ -129,7 +129,7 @@ func (v Value) Compare(w Value) int {
 	}
 	switch {
 	case v.kind == KindBytes:
-		return bytes.Compare([]byte(v.str), []byte(w.str))
+		return strings.Compare(v.str, w.str)
 	case v.kind.IsFloat():
 		return compareFloat(v.Float(), w.Float())
 	case v.kind == KindInt128:
