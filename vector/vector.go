@@ -23,6 +23,7 @@ type Vector struct {
 	codeLen uint8 // bytes of a dictionary code: 0 when not in dictionary form, else 1, 2 or 4
 	length  int
 	valid   Bitmap  // nil when no value is null
+	spare   Bitmap  // memory of an earlier validity bitmap, kept by Reset
 	words   Bitmap  // KindBool
 	data    []byte  // fixed width: length values; bytes: the byte buffer; dictionary form: the codes
 	offsets []int32 // bytes, not in dictionary form
@@ -39,6 +40,9 @@ func New(kind schema.Kind, n int) *Vector {
 
 // Reset makes v an empty vector of the given kind and keeps its memory.
 func (v *Vector) Reset(kind schema.Kind) {
+	if v.kind == schema.KindBytes && kind != v.kind {
+		v.data = nil // a byte buffer need not be aligned
+	}
 	v.kind, v.length, v.valid, v.dict, v.codeLen = kind, 0, nil, nil, 0
 	v.words, v.data = v.words[:0], v.data[:0]
 	if kind == schema.KindBytes {
@@ -298,10 +302,7 @@ func (v *Vector) AppendBytes(b []byte) error {
 
 // AppendNull appends a null.
 func (v *Vector) AppendNull() {
-	if v.valid == nil {
-		v.valid = NewBitmap(v.length)
-		v.valid.SetRange(0, v.length)
-	}
+	v.needValid()
 	switch v.kind {
 	case schema.KindBool:
 		if v.length&63 == 0 {
@@ -320,6 +321,43 @@ func (v *Vector) AppendNull() {
 		v.valid = append(v.valid, 0)
 	}
 	v.length++
+}
+
+// needValid makes a validity bitmap, if there is none, that says "not null" of all.
+func (v *Vector) needValid() {
+	if v.valid == nil {
+		v.valid = v.spare.Grow(v.length)
+		v.valid.SetRange(0, v.length)
+	}
+}
+
+// Truncate drops the values at n and above. The vector must be plain.
+func (v *Vector) Truncate(n int) {
+	if n >= v.length {
+		return
+	}
+	v.length = n
+	v.valid = truncateBits(v.valid, n)
+	switch v.kind {
+	case schema.KindBool:
+		v.words = truncateBits(v.words, n)
+	case schema.KindBytes:
+		v.offsets = v.offsets[:n+1]
+		v.data = v.data[:v.offsets[n]]
+	default:
+		v.data = v.data[:n*v.kind.Width()]
+	}
+}
+
+func truncateBits(b Bitmap, n int) Bitmap {
+	if b == nil {
+		return nil
+	}
+	b = b[:Words(n)]
+	if n&63 != 0 {
+		b[n>>6] &= 1<<(uint(n)&63) - 1
+	}
+	return b
 }
 
 // grown counts one appended non-null value.
@@ -346,7 +384,8 @@ func (v *Vector) Slice(from, to int) *Vector {
 		w := int(v.codeLen)
 		s.data = v.data[from*w : to*w : to*w]
 	case v.kind == schema.KindBytes:
-		s.data, s.offsets = v.data, v.offsets[from:to+1:to+1]
+		s.offsets = v.offsets[from : to+1 : to+1]
+		s.data = v.data[:s.offsets[to-from]:s.offsets[to-from]]
 	default:
 		w := v.kind.Width()
 		s.data = v.data[from*w : to*w : to*w]
@@ -359,7 +398,7 @@ func sliceBits(b Bitmap, from, to, n int) Bitmap {
 		return nil
 	}
 	if from&63 == 0 && to == n {
-		return b[from>>6 : Words(to)]
+		return b[from>>6 : Words(to) : Words(to)]
 	}
 	out := NewBitmap(to - from)
 	out.CopyRange(0, b, from, to-from)

@@ -32,10 +32,11 @@ func toHost(b []byte, kind schema.Kind) {
 	if littleEndian {
 		return
 	}
-	w := kind.Width()
-	if kind == schema.KindInt128 {
-		w = 8 // two words, the low one first on every machine
-	}
+	swapWords(b, min(kind.Width(), 8)) // 128 bits are two words, the low one first on every machine
+}
+
+// swapWords reverses the bytes of every w bytes.
+func swapWords(b []byte, w int) {
 	for ; len(b) >= w; b = b[w:] {
 		for i, j := 0, w-1; i < j; i, j = i+1, j-1 {
 			b[i], b[j] = b[j], b[i]
