@@ -1,0 +1,202 @@
+package diskrowset
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/minikudu/minikudu/cfile"
+	"github.com/minikudu/minikudu/internal/cache"
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/vector"
+)
+
+// column is a stored column file: of a table column, the insert times or the key
+// index. Nothing is read until it is needed, and a failure is not remembered.
+type column struct {
+	file    *file
+	pages   *Pages
+	name    string // for messages
+	typ     schema.Type
+	rows    int64
+	section rowset.Section
+	zoneSec rowset.Section // Length 0: none
+	keyed   bool           // has the value index of a single-column key
+
+	data  atomic.Pointer[columnData]
+	zones atomic.Pointer[cfile.ZoneMap]
+	mu    sync.Mutex // held while data or zones are read
+}
+
+// columnData is an open column: flat arrays that are kept, and the places of its
+// pages in the cache.
+type columnData struct {
+	reader *cfile.Reader
+	index  *cfile.PageIndex
+	slots  []cache.Slot[cache.Page]
+	keys   *runs // one run per page, with a value index
+}
+
+// open returns the column's footer and indexes.
+func (c *column) open(ctx context.Context) (*columnData, error) {
+	if d := c.data.Load(); d != nil {
+		return d, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d := c.data.Load(); d != nil {
+		return d, nil
+	}
+	d, err := c.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.data.Store(d)
+	return d, nil
+}
+
+func (c *column) read(ctx context.Context) (*columnData, error) {
+	if err := c.file.check(ctx); err != nil {
+		return nil, err
+	}
+	r, err := cfile.Open(ctx, c.file, c.section.Offset, c.section.Length,
+		cfile.ReaderOptions{Path: c.file.path, Column: c.name})
+	if err != nil {
+		return nil, err
+	}
+	if r.Type() != c.typ || r.Rows() != c.rows {
+		return nil, c.damage(fmt.Errorf("%d rows of %s, want %d of %s", r.Rows(), r.Type(), c.rows, c.typ))
+	}
+	d := &columnData{reader: r}
+	if d.index, err = r.LoadIndex(ctx); err != nil {
+		return nil, err
+	}
+	d.slots = make([]cache.Slot[cache.Page], d.index.Pages())
+	if c.keyed {
+		d.keys, err = c.readKeys(ctx, d)
+	}
+	return d, err
+}
+
+func (c *column) readKeys(ctx context.Context, d *columnData) (*runs, error) {
+	x, err := d.reader.LoadKeyIndex(ctx, d.index)
+	if err != nil {
+		return nil, err
+	}
+	if x.Keys.Len() != d.index.Pages() || x.Keys.Len() == 0 || !ascending(x.Keys) {
+		return nil, c.damage(fmt.Errorf("value index of %d keys for %d pages", x.Keys.Len(), d.index.Pages()))
+	}
+	return newRuns(x.Keys), nil
+}
+
+// zoneMap returns the column's zone map, nil when it has none.
+func (c *column) zoneMap(ctx context.Context) (*cfile.ZoneMap, error) {
+	if z := c.zones.Load(); z != nil || c.zoneSec.Length == 0 {
+		return z, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if z := c.zones.Load(); z != nil {
+		return z, nil
+	}
+	b, err := c.file.readSection(ctx, c.zoneSec)
+	if err != nil {
+		return nil, err
+	}
+	z, err := cfile.DecodeZoneMap(b, c.typ.Kind())
+	if err == nil && z.File.Rows != c.rows {
+		err = fmt.Errorf("zone map of %d rows, want %d", z.File.Rows, c.rows)
+	}
+	if err != nil {
+		return nil, damageIn(err, c.file.path, "zone map of column "+c.name, c.zoneSec)
+	}
+	c.zones.Store(z)
+	return z, nil
+}
+
+// page returns decoded page p and whether it was cached.
+func (c *column) page(ctx context.Context, d *columnData, p int) (v *vector.Vector, cached bool, err error) {
+	if v, ok := d.slots[p].Get(); ok {
+		return v.(*vector.Vector), true, nil
+	}
+	v, err = d.reader.ReadPage(ctx, d.index, p)
+	if err != nil {
+		return nil, false, err
+	}
+	if want := int(d.index.Starts[p+1] - d.index.Starts[p]); v.Len() != want {
+		return nil, false, c.damage(fmt.Errorf("page %d of %d rows, want %d", p, v.Len(), want))
+	}
+	return c.pages.Put(&d.slots[p], v).(*vector.Vector), false, nil
+}
+
+// forget gives the column's cached pages up.
+func (c *column) forget() {
+	if d := c.data.Load(); d != nil {
+		c.pages.Forget(d.slots)
+	}
+}
+
+func (c *column) damage(err error) error {
+	return damage(c.file.path, "column "+c.name, c.section.Offset, c.section.Length, err)
+}
+
+// cursor reads cells of one column by row and remembers the page it used last. The
+// zero cursor with its column set is ready.
+type cursor struct {
+	col        *column
+	data       *columnData
+	page       int
+	start, end int                 // rows of page; start == end before the first seek
+	cells      *vector.Vector      // of page
+	hits       int64               // pages found in the cache
+	stats      *rowset.ColumnStats // nil: not counted
+}
+
+// open opens the column.
+func (c *cursor) open(ctx context.Context) (err error) {
+	if c.data == nil {
+		c.data, err = c.col.open(ctx)
+	}
+	return err
+}
+
+// at returns the page that holds a row and the row's position in it.
+func (c *cursor) at(ctx context.Context, row int) (*vector.Vector, int, error) {
+	if uint(row-c.start) >= uint(c.end-c.start) {
+		if err := c.seek(ctx, row); err != nil {
+			return nil, 0, err
+		}
+	}
+	return c.cells, row - c.start, nil
+}
+
+func (c *cursor) seek(ctx context.Context, row int) error {
+	if err := c.open(ctx); err != nil {
+		return err
+	}
+	p := c.data.index.PageOf(int64(row))
+	v, cached, err := c.col.page(ctx, c.data, p)
+	if err != nil {
+		return err
+	}
+	starts := c.data.index.Starts
+	c.page, c.cells, c.start, c.end = p, v, int(starts[p]), int(starts[p+1])
+	c.count(cached)
+	return nil
+}
+
+func (c *cursor) count(cached bool) {
+	if cached {
+		c.hits++
+	}
+	switch {
+	case c.stats == nil:
+	case cached:
+		c.stats.Cached.Add(1)
+	default:
+		c.stats.Decoded.Add(1)
+		c.stats.Bytes.Add(int64(c.data.index.Sizes[c.page]))
+	}
+}

@@ -1,0 +1,264 @@
+package diskrowset
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"github.com/minikudu/minikudu/encoding"
+	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/vector"
+)
+
+// lookup is the state of one call that resolves keys, pooled.
+type lookup struct {
+	set   *RowSet
+	which []int32
+	keys  []cursor // key columns
+	times cursor
+}
+
+var lookups = sync.Pool{New: func() any { return new(lookup) }}
+
+// newLookup returns a lookup with its cursors before the first page.
+func newLookup(s *RowSet) *lookup {
+	l := lookups.Get().(*lookup)
+	l.set = s
+	l.keys = l.keys[:0]
+	for _, c := range s.keys {
+		l.keys = append(l.keys, cursor{col: c})
+	}
+	l.times = cursor{col: s.times}
+	return l
+}
+
+// end reports the cache hits and gives the state back, without its pages.
+func (l *lookup) end() {
+	hits := l.times.hits
+	for i := range l.keys {
+		hits += l.keys[i].hits
+	}
+	l.set.env.Pages.Hit(hits)
+	clear(l.keys)
+	l.set, l.times = nil, cursor{}
+	lookups.Put(l)
+}
+
+// Lookup resolves the keys listed in which: key column bounds first, which prove a
+// time-ordered key absent, then the key filters, then the key index, whose search
+// ends in the cells of the key columns.
+func (s *RowSet) Lookup(ctx context.Context, keys *rowset.Keys, which []int32, out []rowset.Found) error {
+	if !s.Acquire() {
+		return ErrClosed
+	}
+	defer s.Release()
+	l := newLookup(s)
+	defer l.end()
+	l.which = append(l.which[:0], which...)
+	cand := l.which
+	for i := range s.bounds {
+		cand = s.bounds[i].keep(keys, cand)
+	}
+	if len(cand) == 0 {
+		return nil
+	}
+	cand, err := s.filtered(ctx, keys, cand)
+	if err != nil || len(cand) == 0 {
+		return err
+	}
+	return l.resolve(ctx, keys, cand, out)
+}
+
+// filtered returns which without the keys that the filters prove absent.
+func (s *RowSet) filtered(ctx context.Context, keys *rowset.Keys, which []int32) ([]int32, error) {
+	if s.filters == nil {
+		return which, nil
+	}
+	d, err := s.filters.directory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, at := 0, -1
+	for _, k := range which {
+		if at = d.firsts.find(keys.At(int(k)), at); at < 0 {
+			continue
+		}
+		f, err := s.filters.filter(ctx, s.env.Pages, d, at)
+		if err != nil {
+			return nil, err
+		}
+		if f.Test(keys.Locations(int(k))) {
+			which[n] = k
+			n++
+		}
+	}
+	return which[:n], nil
+}
+
+// resolve searches the keys in the key index and the key columns.
+func (l *lookup) resolve(ctx context.Context, keys *rowset.Keys, which []int32, out []rowset.Found) error {
+	x, err := l.set.keyRuns(ctx)
+	if err != nil {
+		return err
+	}
+	at := -1
+	for _, k := range which {
+		if at = x.find(keys.At(int(k)), at); at < 0 {
+			continue
+		}
+		row, ok, err := l.findRow(ctx, at, keys.Columns, keys.ColumnRow(int(k)))
+		if err != nil {
+			return err
+		}
+		if ok {
+			if out[k], err = l.found(ctx, row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// findRow searches a run for the key whose cells are row k of want: each key column
+// narrows the rows in which the next one is in ascending order.
+func (l *lookup) findRow(ctx context.Context, run int, want []*vector.Vector, k int) (row int, ok bool, err error) {
+	from, to := l.set.runRows(run)
+	for i := range l.keys {
+		if from, to, err = l.keys[i].narrow(ctx, from, to, want[i], k); err != nil || from == to {
+			return 0, false, err
+		}
+	}
+	return from, true, nil
+}
+
+// narrow returns the rows of [from, to), ascending in this column, whose cell equals
+// cell k of want. The rows may lie in several pages.
+func (c *cursor) narrow(ctx context.Context, from, to int, want *vector.Vector, k int) (int, int, error) {
+	first := -1
+	for from < to {
+		page, at, err := c.at(ctx, from)
+		if err != nil {
+			return 0, 0, err
+		}
+		end := at + min(to, c.end) - from
+		lo, hi := narrow(page, at, end, want, k)
+		if lo < hi && first < 0 {
+			first = c.start + lo
+		}
+		if hi < end { // a larger cell follows
+			if first < 0 {
+				first = c.start + lo
+			}
+			return first, c.start + hi, nil
+		}
+		from = min(to, c.end)
+	}
+	if first < 0 {
+		first = to
+	}
+	return first, to, nil
+}
+
+// found describes a stored row.
+func (l *lookup) found(ctx context.Context, row int) (rowset.Found, error) {
+	f := rowset.Found{RowSet: l.set, Row: rowset.RowID(row), Live: true, LastChange: l.set.meta.MinInsert}
+	if l.set.times == nil {
+		return f, nil
+	}
+	page, at, err := l.times.at(ctx, row)
+	if err == nil {
+		f.LastChange = mvcc.Timestamp(vector.Values[int64](page)[at])
+	}
+	return f, err
+}
+
+// seek returns the first row whose encoded key is at or after key, the number of rows
+// when there is none.
+func (s *RowSet) seek(ctx context.Context, key []byte) (int, error) {
+	switch {
+	case bytes.Compare(key, s.meta.MinKey) <= 0:
+		return 0, nil
+	case bytes.Compare(key, s.meta.MaxKey) > 0:
+		return s.rows, nil
+	}
+	x, err := s.keyRuns(ctx)
+	if err != nil {
+		return 0, err
+	}
+	run := x.find(key, -1)
+	if run < 0 {
+		return 0, nil
+	}
+	l := newLookup(s)
+	defer l.end()
+	from, to := s.runRows(run)
+	var buf []byte
+	row := search(from, to, func(row int) bool {
+		if err == nil {
+			buf, err = l.encodedKey(ctx, row, buf[:0])
+		}
+		return bytes.Compare(buf, key) >= 0
+	})
+	return row, err
+}
+
+// encodedKey appends the encoded key of a row.
+func (l *lookup) encodedKey(ctx context.Context, row int, dst []byte) ([]byte, error) {
+	for i := range l.keys {
+		page, at, err := l.keys[i].at(ctx, row)
+		if err != nil {
+			return dst, err
+		}
+		dst = encoding.AppendKeyCell(dst, page.Value(at), i == len(l.keys)-1)
+	}
+	return dst, nil
+}
+
+// ReadRow appends the values of a row that Lookup found. The caller knows that the
+// row is visible at the given time. The places of all cells are computed before the
+// first one is read.
+func (s *RowSet) ReadRow(ctx context.Context, row rowset.RowID, at mvcc.Timestamp, columns []int, dst []*vector.Vector) error {
+	if !s.Acquire() {
+		return ErrClosed
+	}
+	defer s.Release()
+	var few [32]cell
+	cells := few[:0]
+	for _, c := range columns {
+		x := cell{col: s.columns[c]}
+		if x.col != nil {
+			var err error
+			if x.data, err = x.col.open(ctx); err != nil {
+				return err
+			}
+			x.page = x.data.index.PageOf(int64(row))
+		}
+		cells = append(cells, x)
+	}
+	for i := range cells {
+		if err := s.readCell(ctx, &cells[i], columns[i], int(row), dst[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cell is the place of a cell of the row being read.
+type cell struct {
+	col  *column // nil: not stored
+	data *columnData
+	page int
+}
+
+func (s *RowSet) readCell(ctx context.Context, x *cell, col, row int, dst *vector.Vector) error {
+	if x.col == nil {
+		return dst.Append(readDefault(s.env.Schema.Column(col)))
+	}
+	v, _, err := x.col.page(ctx, x.data, x.page)
+	if err != nil {
+		return err
+	}
+	i := row - int(x.data.index.Starts[x.page])
+	return dst.AppendRange(v, i, i+1)
+}

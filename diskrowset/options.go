@@ -1,0 +1,90 @@
+package diskrowset
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/minikudu/minikudu/internal/binfmt"
+	"github.com/minikudu/minikudu/internal/cache"
+	"github.com/minikudu/minikudu/internal/filecache"
+	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/vfs"
+)
+
+// Pages is the page cache: decoded column pages, key indexes and key filters.
+type Pages = cache.Cache[cache.Page]
+
+// Env is what the rowsets of a tablet share.
+type Env struct {
+	FS      vfs.FS
+	Files   *filecache.Cache
+	Pages   *Pages
+	Dir     string // of the rowset files
+	StoreID binfmt.UUID
+	Schema  *schema.Schema
+}
+
+// DefaultTargetBytes is the size at which a rowset file is closed.
+const DefaultTargetBytes = 32 << 20
+
+// maxRows bounds the rows of a rowset, so that its key index stays small and a row
+// number fits an int everywhere.
+const maxRows = 1 << 26
+
+// WriterOptions say how Write makes rowset files.
+type WriterOptions struct {
+	FS            vfs.FS
+	Dir           string // of the rowset files
+	StoreID       binfmt.UUID
+	Schema        *schema.Schema
+	SchemaVersion uint32
+	// NewFile returns the number of the next file.
+	NewFile func() rowset.FileNum
+	// TargetBytes is the size at which a file is closed; 0 means DefaultTargetBytes.
+	TargetBytes int64
+	// NoFilters leaves the key filters out.
+	NoFilters bool
+	// Horizon is the time below which insert times are stored as 0 (R8).
+	Horizon mvcc.Timestamp
+}
+
+func (o WriterOptions) withDefaults() WriterOptions {
+	if o.TargetBytes <= 0 {
+		o.TargetBytes = DefaultTargetBytes
+	}
+	return o
+}
+
+// limit is the size no file may exceed: the target and a tenth.
+func (o *WriterOptions) limit() int64 {
+	if o.TargetBytes > math.MaxInt64/2 {
+		return math.MaxInt64
+	}
+	return o.TargetBytes + o.TargetBytes/10
+}
+
+// Written is a file that Write made. It is synced; its directory entry is not.
+type Written struct {
+	// Meta describes the rowset; ID and DurableTo are the caller's to set.
+	Meta     *rowset.Meta
+	File     rowset.FileNum
+	Size     int64
+	Checksum uint32 // CRC-32C of the whole file
+}
+
+const fileSuffix = ".rowset"
+
+// FileName returns the name of a rowset file.
+func FileName(n rowset.FileNum) string { return fmt.Sprintf("%010d%s", uint64(n), fileSuffix) }
+
+// ParseFileName returns the number in the name of a rowset file, and false for any
+// other name.
+func ParseFileName(name string) (rowset.FileNum, bool) {
+	var n uint64
+	if _, err := fmt.Sscanf(name, "%d"+fileSuffix, &n); err != nil || FileName(rowset.FileNum(n)) != name {
+		return 0, false
+	}
+	return rowset.FileNum(n), true
+}

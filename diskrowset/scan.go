@@ -1,0 +1,459 @@
+package diskrowset
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/minikudu/minikudu/encoding"
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/predicate"
+	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/vector"
+)
+
+const (
+	// minBatchRows is the size below which a batch is joined with the rows behind the
+	// page end that would cut it, at the price of a copy.
+	minBatchRows = 1024
+	// maxBatchRows bounds a batch where pages hold more rows.
+	maxBatchRows = 1 << 16
+)
+
+// Scan starts a scan. Rows outside the key bounds are found by the key index; then
+// bounds and zone maps may show that no row here can qualify.
+func (s *RowSet) Scan(ctx context.Context, spec *rowset.ScanSpec) (rowset.Iterator, error) {
+	if !s.Acquire() {
+		return nil, ErrClosed
+	}
+	spec.Stats.RowSets.Add(1)
+	it, err := s.scan(ctx, spec)
+	if err != nil || it == nil {
+		s.Release()
+		return nothing{}, err
+	}
+	return it, nil
+}
+
+// nothing is the iterator of a rowset that is skipped.
+type nothing struct{}
+
+func (nothing) Next(context.Context) (*rowset.Batch, error) { return nil, nil }
+func (nothing) Close()                                      {}
+
+// scan returns an iterator, nil when no row can qualify.
+func (s *RowSet) scan(ctx context.Context, spec *rowset.ScanSpec) (*iterator, error) {
+	if s.outsideTime(spec) {
+		spec.Stats.RowSetsByTime.Add(1)
+		return nil, nil
+	}
+	lo, hi, err := s.rowRange(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	if lo >= hi {
+		spec.Stats.RowSetsByKey.Add(1)
+		return nil, nil
+	}
+	it := newIterator(s, spec, lo, hi)
+	verdict, err := it.judgeAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if verdict == predicate.None {
+		spec.Stats.RowSetsByZone.Add(1)
+		return nil, nil
+	}
+	spec.Stats.RowsConsidered.Add(int64(hi - lo))
+	return it, it.open(ctx)
+}
+
+// outsideTime reports whether no row is visible.
+func (s *RowSet) outsideTime(spec *rowset.ScanSpec) bool {
+	if s.changed(spec.Time, -1, 0, s.rows) {
+		return false
+	}
+	return s.meta.MinInsert > spec.Time.Hi || spec.Time.Lo > 0 && s.meta.MaxInsert <= spec.Time.Lo
+}
+
+// rowRange returns the rows within the key bounds of the scan and of its filter.
+func (s *RowSet) rowRange(ctx context.Context, spec *rowset.ScanSpec) (lo, hi int, err error) {
+	lower, upper := spec.Lower, spec.Upper
+	if spec.Filter != nil && !spec.NoPrune {
+		l, u, empty := spec.Filter.KeyRange()
+		if empty {
+			return 0, 0, nil
+		}
+		if l != nil && bytes.Compare(l, lower) > 0 {
+			lower = l
+		}
+		if u != nil && (upper == nil || bytes.Compare(u, upper) < 0) {
+			upper = u
+		}
+	}
+	hi = s.rows
+	if lower != nil {
+		if lo, err = s.seek(ctx, lower); err != nil {
+			return 0, 0, err
+		}
+	}
+	if upper != nil {
+		hi, err = s.seek(ctx, upper)
+	}
+	return lo, hi, err
+}
+
+// iterator delivers the rows [lo, hi) that are left, from the front or, in reverse
+// order, from the back.
+type iterator struct {
+	set     *RowSet
+	spec    *rowset.ScanSpec
+	reverse bool
+	closed  bool
+	lo, hi  int // rows not yet passed
+
+	columns  []*scanColumn // all that are read
+	bySchema []*scanColumn // those of them that belong to a schema column, by its index
+	filter   []*scanColumn // read by the filter
+	output   []*scanColumn // ScanSpec.Columns
+	keys     []*scanColumn // key columns, with WithKeys
+	times    *scanColumn   // insert times, when rows must be tested one by one
+	prune    pruner
+	cell     zoneCell // judged last
+
+	// The batch being filled.
+	ctx      context.Context
+	from, to int
+	sel      vector.Bitmap
+	batch    rowset.Batch
+	eval     func(col int) (*vector.Vector, error)
+	views    []*vector.Vector // cells of the key columns
+	encoded  *vector.Vector   // keys
+	rows     []int32          // selected rows, in reverse order
+	flipped  []*vector.Vector // columns and keys in reverse order
+}
+
+// zoneCell is a run of rows that lie in one page of every column of the filter, and
+// what the zones of those pages say.
+type zoneCell struct {
+	from, to int
+	verdict  predicate.Verdict
+}
+
+func newIterator(s *RowSet, spec *rowset.ScanSpec, lo, hi int) *iterator {
+	it := &iterator{set: s, spec: spec, lo: lo, hi: hi, reverse: spec.Order == rowset.KeyReverse}
+	it.bySchema = make([]*scanColumn, spec.Schema.Len())
+	it.prune = pruner{set: s, it: it}
+	if spec.Filter != nil {
+		for _, col := range spec.Filter.Columns() {
+			it.filter = append(it.filter, it.column(col))
+		}
+	}
+	for _, col := range spec.Columns {
+		it.output = append(it.output, it.column(col))
+	}
+	for i := 0; spec.WithKeys && i < len(s.keys); i++ {
+		it.keys = append(it.keys, it.column(i))
+	}
+	if s.times != nil && (s.meta.MaxInsert > spec.Time.Hi || spec.Time.Lo > 0 && s.meta.MinInsert <= spec.Time.Lo) {
+		it.times = &scanColumn{cursor: cursor{col: s.times}}
+		it.columns = append(it.columns, it.times)
+	}
+	it.batch.Columns = make([]*vector.Vector, len(it.output))
+	it.eval = func(col int) (*vector.Vector, error) { return it.bySchema[col].view(it.ctx, it.from, it.to) }
+	return it
+}
+
+// column returns the schema column as this scan reads it.
+func (it *iterator) column(col int) *scanColumn {
+	c := it.bySchema[col]
+	if c == nil {
+		c = newScanColumn(it.set, col, it.spec)
+		it.bySchema[col] = c
+		it.columns = append(it.columns, c)
+	}
+	return c
+}
+
+// open opens the columns that will be read.
+func (it *iterator) open(ctx context.Context) error {
+	for _, c := range it.columns {
+		if err := c.open(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends the scan.
+func (it *iterator) Close() {
+	if it.closed {
+		return
+	}
+	it.closed = true
+	for _, c := range it.columns {
+		c.finish()
+	}
+	it.set.Release()
+}
+
+// Next returns the next batch that holds a selected row.
+func (it *iterator) Next(ctx context.Context) (*rowset.Batch, error) {
+	for it.lo < it.hi && !it.closed {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		it.ctx = ctx
+		verdict, err := it.step()
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range it.columns {
+			c.pass(it.from, it.to, verdict != predicate.None)
+		}
+		if verdict == predicate.None {
+			continue
+		}
+		b, err := it.fill(verdict)
+		if b != nil || err != nil {
+			return b, err
+		}
+	}
+	return nil, nil
+}
+
+// step takes the next rows [from, to) off what is left and says whether they must be
+// tested. They lie in one page of each column read unless they would be too few.
+func (it *iterator) step() (predicate.Verdict, error) {
+	at, end := it.lo, it.hi
+	if it.reverse {
+		at, end = end, at
+	}
+	if err := it.judge(at); err != nil {
+		return 0, err
+	}
+	verdict, to := it.cell.verdict, it.pageEnd(at, end, nil)
+	if verdict != predicate.None {
+		var err error
+		if verdict, to, err = it.cut(at, end); err != nil {
+			return 0, err
+		}
+	}
+	if it.reverse {
+		it.from, it.to, it.hi = to, at, to
+	} else {
+		it.from, it.to, it.lo = at, to, to
+	}
+	return verdict, nil
+}
+
+// cut returns where a batch that begins at the frontier ends, and the verdict for it.
+func (it *iterator) cut(at, end int) (predicate.Verdict, int, error) {
+	verdict := it.cell.verdict
+	to := it.pageEnd(at, end, it.columns)
+	for to != end && distance(at, to) < minBatchRows {
+		if to == it.cell.end(it.reverse) {
+			if err := it.judge(to); err != nil {
+				return 0, 0, err
+			}
+			if it.cell.verdict == predicate.None {
+				break
+			}
+			if it.cell.verdict != verdict {
+				verdict = predicate.Some
+			}
+		}
+		to = it.pageEnd(to, end, it.columns)
+	}
+	limit := maxBatchRows
+	if it.spec.MaxRows > 0 {
+		limit = min(limit, it.spec.MaxRows)
+	}
+	if distance(at, to) > limit {
+		to = at + limit
+		if it.reverse {
+			to = at - limit
+		}
+	}
+	return verdict, to, nil
+}
+
+func distance(a, b int) int { return max(a-b, b-a) }
+
+// pageEnd returns the nearest end beyond the frontier: of the zone cell, of a page of
+// the given columns, or of the scan.
+func (it *iterator) pageEnd(at, end int, columns []*scanColumn) int {
+	if it.reverse {
+		to := max(end, it.cell.from)
+		for _, c := range columns {
+			from, _ := c.pageAround(at - 1)
+			to = max(to, from)
+		}
+		return to
+	}
+	to := min(end, it.cell.to)
+	for _, c := range columns {
+		_, next := c.pageAround(at)
+		to = min(to, next)
+	}
+	return to
+}
+
+// end returns the end of the cell that the scan reaches last.
+func (z *zoneCell) end(reverse bool) int {
+	if reverse {
+		return z.from
+	}
+	return z.to
+}
+
+// fill tests the rows [from, to) and returns a batch of those selected, nil when there
+// are none.
+func (it *iterator) fill(verdict predicate.Verdict) (*rowset.Batch, error) {
+	n := it.to - it.from
+	for _, c := range it.columns {
+		c.batch = nil
+	}
+	all, err := it.selectRows(n, verdict)
+	if err != nil {
+		return nil, err
+	}
+	b := &it.batch
+	b.Rows, b.Sel, b.Selected = n, nil, n
+	if !all {
+		if b.Selected = it.sel.Count(); b.Selected == 0 {
+			return nil, nil
+		}
+		if b.Selected < n {
+			b.Sel = it.sel
+		}
+	}
+	for i, c := range it.output {
+		if b.Columns[i], err = c.view(it.ctx, it.from, it.to); err != nil {
+			return nil, err
+		}
+	}
+	if err := it.addKeys(b); err != nil {
+		return nil, err
+	}
+	if it.reverse {
+		if err := it.flip(b); err != nil {
+			return nil, err
+		}
+	}
+	it.spec.Stats.RowsSelected.Add(int64(b.Selected))
+	return b, nil
+}
+
+// selectRows sets sel to the visible rows that pass the filter; all says that every
+// row does, and then sel is not set.
+func (it *iterator) selectRows(n int, verdict predicate.Verdict) (all bool, err error) {
+	test := it.spec.Filter != nil && verdict != predicate.All
+	if it.spec.Filter != nil && !test {
+		it.spec.Stats.BatchesFromZone.Add(1)
+	}
+	if it.times == nil && !test {
+		return true, nil
+	}
+	it.sel = it.sel.Grow(n)
+	it.sel.SetRange(0, n)
+	if it.times != nil {
+		t, err := it.times.view(it.ctx, it.from, it.to)
+		if err != nil {
+			return false, err
+		}
+		clearInvisible(it.sel, vector.Values[int64](t), int64(it.spec.Time.Lo), int64(it.spec.Time.Hi))
+	}
+	if test && it.sel.Any() {
+		err = it.spec.Filter.Eval(n, it.sel, it.eval)
+	}
+	return false, err
+}
+
+// clearInvisible clears the rows whose insert time is not in (lo, hi]; with lo zero
+// there is no lower limit, so that times stored as 0 are within.
+func clearInvisible(sel vector.Bitmap, times []int64, lo, hi int64) {
+	if lo == 0 {
+		lo = -1
+	}
+	for w := range sel {
+		var out uint64
+		for i, t := range times[w*64 : min(len(times), w*64+64)] {
+			if t <= lo || t > hi {
+				out |= 1 << uint(i)
+			}
+		}
+		sel[w] &^= out
+	}
+}
+
+// addKeys adds the encoded keys to the batch; those of rows that are not selected may
+// be empty.
+func (it *iterator) addKeys(b *rowset.Batch) error {
+	if !it.spec.WithKeys {
+		return nil
+	}
+	it.views = it.views[:0]
+	for _, c := range it.keys {
+		v, err := c.view(it.ctx, it.from, it.to)
+		if err != nil {
+			return err
+		}
+		it.views = append(it.views, v)
+	}
+	if it.encoded == nil {
+		it.encoded = vector.New(schema.KindBytes, b.Rows)
+	}
+	it.encoded.Reset(schema.KindBytes)
+	b.Keys = it.encoded
+	if b.Sel == nil || b.Selected*4 > b.Rows {
+		return encoding.AppendKeys(it.encoded, it.views, 0, b.Rows)
+	}
+	done := 0
+	for row := b.Sel.Next(0); row >= 0; row = b.Sel.Next(row + 1) {
+		if err := it.encoded.AppendConst(emptyKey, row-done); err != nil {
+			return err
+		}
+		if err := encoding.AppendKeys(it.encoded, it.views, row, row+1); err != nil {
+			return err
+		}
+		done = row + 1
+	}
+	return it.encoded.AppendConst(emptyKey, b.Rows-done)
+}
+
+var emptyKey = schema.StringValue("")
+
+// flip replaces the batch by its selected rows in reverse order.
+func (it *iterator) flip(b *rowset.Batch) error {
+	it.rows = it.rows[:0]
+	if b.Sel != nil {
+		it.rows = b.Sel.AppendIndexes(it.rows)
+	} else {
+		for i := range b.Rows {
+			it.rows = append(it.rows, int32(i))
+		}
+	}
+	for i, j := 0, len(it.rows)-1; i < j; i, j = i+1, j-1 {
+		it.rows[i], it.rows[j] = it.rows[j], it.rows[i]
+	}
+	for len(it.flipped) <= len(b.Columns) {
+		it.flipped = append(it.flipped, new(vector.Vector))
+	}
+	turn := func(i int, v **vector.Vector) error {
+		to := it.flipped[i]
+		to.Reset((*v).Kind())
+		err := to.AppendRows(*v, it.rows)
+		*v = to
+		return err
+	}
+	for i := range b.Columns {
+		if err := turn(i, &b.Columns[i]); err != nil {
+			return err
+		}
+	}
+	b.Rows, b.Sel = b.Selected, nil
+	if b.Keys == nil {
+		return nil
+	}
+	return turn(len(b.Columns), &b.Keys)
+}
