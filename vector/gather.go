@@ -2,50 +2,64 @@ package vector
 
 import (
 	"math"
+	"slices"
 
 	"github.com/minikudu/minikudu/schema"
 )
 
-// AppendRange appends values [from, to) of src, of the same kind, to v. A source in
-// dictionary form is flattened.
+// AppendRange appends values [from, to) of src, of the same kind, to v, which must be
+// plain. A source in dictionary form is flattened. It fails, and changes nothing,
+// only when a vector of bytes would exceed 2 GiB.
 func (v *Vector) AppendRange(src *Vector, from, to int) error {
 	n := to - from
 	if n <= 0 {
 		return nil
 	}
-	v.appendValid(src, from, n)
 	switch {
 	case v.kind == schema.KindBool:
 		v.words = growBits(v.words, v.length+n)
 		v.words.CopyRange(v.length, src.words, from, n)
-	case src.dict != nil:
+	case v.kind == schema.KindBytes && src.dict != nil:
 		for i := from; i < to; i++ {
 			if err := v.rawBytes(src, i); err != nil {
 				return err
 			}
 		}
 	case v.kind == schema.KindBytes:
-		lo, hi := src.offsets[from], src.offsets[to]
-		if int(hi-lo) > math.MaxInt32-len(v.data) {
-			return ErrTooLarge
-		}
-		shift := int32(len(v.data)) - lo
-		v.data = append(v.data, src.data[lo:hi]...)
-		for _, o := range src.offsets[from+1 : to+1] {
-			v.offsets = append(v.offsets, o+shift)
+		if err := v.rawRange(src, from, to); err != nil {
+			return err
 		}
 	default:
 		w := v.kind.Width()
 		v.data = append(reserve(v.data, n*w), src.data[from*w:to*w]...)
 	}
+	v.appendValid(src, from, n)
 	v.length += n
 	return nil
 }
 
+// rawRange appends bytes and offsets of a plain source.
+func (v *Vector) rawRange(src *Vector, from, to int) error {
+	lo, hi := src.offsets[from], src.offsets[to]
+	if int(hi-lo) > math.MaxInt32-len(v.data) {
+		return ErrTooLarge
+	}
+	shift := int32(len(v.data)) - lo
+	v.data = append(v.data, src.data[lo:hi]...)
+	for _, o := range src.offsets[from+1 : to+1] {
+		v.offsets = append(v.offsets, o+shift)
+	}
+	return nil
+}
+
+// rawBytes appends the bytes and the offset of one cell, or takes all cells since
+// the vector's length back when there is no room.
 func (v *Vector) rawBytes(src *Vector, i int) error {
 	if !src.IsNull(i) {
 		b := src.BytesAt(i)
 		if len(b) > math.MaxInt32-len(v.data) {
+			v.offsets = v.offsets[:v.length+1]
+			v.data = v.data[:v.offsets[v.length]]
 			return ErrTooLarge
 		}
 		v.data = append(v.data, b...)
@@ -58,10 +72,7 @@ func (v *Vector) appendValid(src *Vector, from, n int) {
 	if src.valid == nil && v.valid == nil {
 		return
 	}
-	if v.valid == nil {
-		v.valid = NewBitmap(v.length)
-		v.valid.SetRange(0, v.length)
-	}
+	v.needValid()
 	v.valid = growBits(v.valid, v.length+n)
 	if src.valid == nil {
 		v.valid.SetRange(v.length, v.length+n)
@@ -70,37 +81,26 @@ func (v *Vector) appendValid(src *Vector, from, n int) {
 	}
 }
 
+// growBits returns b with room for n bits; the new ones are zero.
 func growBits(b Bitmap, n int) Bitmap {
-	for len(b) < Words(n) {
-		b = append(b, 0)
+	old, need := len(b), Words(n)
+	if need <= old {
+		return b
 	}
+	b = slices.Grow(b, need-old)[:need]
+	clear(b[old:])
 	return b
 }
 
-// AppendRows appends the values of src at the given rows, in their order, to v. A
-// source in dictionary form is flattened.
+// AppendRows appends the values of src at the given rows, in their order, to v, which
+// must be plain. A source in dictionary form is flattened. It fails, and changes
+// nothing, only when a vector of bytes would exceed 2 GiB.
 func (v *Vector) AppendRows(src *Vector, rows []int32) error {
 	n := len(rows)
-	if src.valid != nil || v.valid != nil {
-		if v.valid == nil {
-			v.valid = NewBitmap(v.length)
-			v.valid.SetRange(0, v.length)
-		}
-		v.valid = growBits(v.valid, v.length+n)
-		for k, r := range rows {
-			if src.valid == nil || src.valid.Get(int(r)) {
-				v.valid.Set(v.length + k)
-			}
-		}
-	}
 	switch v.kind {
 	case schema.KindBool:
 		v.words = growBits(v.words, v.length+n)
-		for k, r := range rows {
-			if src.words.Get(int(r)) {
-				v.words.Set(v.length + k)
-			}
-		}
+		gatherBits(v.words, v.length, src.words, rows)
 	case schema.KindBytes:
 		for _, r := range rows {
 			if err := v.rawBytes(src, int(r)); err != nil {
@@ -118,8 +118,24 @@ func (v *Vector) AppendRows(src *Vector, rows []int32) error {
 	case schema.KindInt128:
 		v.data = gather[schema.Int128](v.data, src, rows)
 	}
+	switch {
+	case src.valid != nil:
+		v.needValid()
+		v.valid = growBits(v.valid, v.length+n)
+		gatherBits(v.valid, v.length, src.valid, rows)
+	case v.valid != nil:
+		v.valid = growBits(v.valid, v.length+n)
+		v.valid.SetRange(v.length, v.length+n)
+	}
 	v.length += n
 	return nil
+}
+
+// gatherBits sets bits at, at+1, … of dst, which are zero, to the given bits of src.
+func gatherBits(dst Bitmap, at int, src Bitmap, rows []int32) {
+	for k, r := range rows {
+		dst[(at+k)>>6] |= src[r>>6] >> (uint(r) & 63) & 1 << (uint(at+k) & 63)
+	}
 }
 
 func gather[T Fixed](dst []byte, src *Vector, rows []int32) []byte {
@@ -135,11 +151,14 @@ func gather[T Fixed](dst []byte, src *Vector, rows []int32) []byte {
 	return dst
 }
 
-// AppendConst appends n copies of x, a value of the vector's kind or null.
+// AppendConst appends n copies of x, a value of the vector's kind or null. It fails,
+// and changes nothing, only when a vector of bytes would exceed 2 GiB.
 func (v *Vector) AppendConst(x schema.Value, n int) error {
+	start := v.length
 	v.Reserve(n)
 	for range n {
 		if err := v.Append(x); err != nil {
+			v.Truncate(start)
 			return err
 		}
 	}

@@ -23,7 +23,6 @@ type Vector struct {
 	codeLen uint8 // bytes of a dictionary code: 0 when not in dictionary form, else 1, 2 or 4
 	length  int
 	valid   Bitmap  // nil when no value is null
-	spare   Bitmap  // memory of an earlier validity bitmap, kept by Reset
 	words   Bitmap  // KindBool
 	data    []byte  // fixed width: length values; bytes: the byte buffer; dictionary form: the codes
 	offsets []int32 // bytes, not in dictionary form
@@ -38,7 +37,8 @@ func New(kind schema.Kind, n int) *Vector {
 	return v
 }
 
-// Reset makes v an empty vector of the given kind and keeps its memory.
+// Reset makes v an empty vector of the given kind and keeps its memory, which must
+// be v's alone: not that of a slice or of a vector handed out.
 func (v *Vector) Reset(kind schema.Kind) {
 	if v.kind == schema.KindBytes && kind != v.kind {
 		v.data = nil // a byte buffer need not be aligned
@@ -326,7 +326,7 @@ func (v *Vector) AppendNull() {
 // needValid makes a validity bitmap, if there is none, that says "not null" of all.
 func (v *Vector) needValid() {
 	if v.valid == nil {
-		v.valid = v.spare.Grow(v.length)
+		v.valid = NewBitmap(v.length)
 		v.valid.SetRange(0, v.length)
 	}
 }
