@@ -153,11 +153,11 @@ func (s *scratch) filterCodes(l *leaf, v *vector.Vector, sel vector.Bitmap) {
 func filterCodeRun(v *vector.Vector, sel vector.Bitmap, first, width uint32) {
 	switch v.CodeWidth() {
 	case 1:
-		filterSpan(sel, vector.Codes[uint8](v), uint8(first), uint8(width), 0)
+		filterSpan(sel, vector.Codes[uint8](v), uint8(first), uint8(width), ^uint64(0))
 	case 2:
-		filterSpan(sel, vector.Codes[uint16](v), uint16(first), uint16(width), 0)
+		filterSpan(sel, vector.Codes[uint16](v), uint16(first), uint16(width), ^uint64(0))
 	default:
-		filterSpan(sel, vector.Codes[uint32](v), first, width, 0)
+		filterSpan(sel, vector.Codes[uint32](v), first, width, ^uint64(0))
 	}
 }
 
