@@ -1,0 +1,174 @@
+package wal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/minikudu/minikudu/internal/binfmt"
+	"github.com/minikudu/minikudu/vfs"
+)
+
+// judge decides what a bad frame in the current segment means (I4): damage, which
+// is an error, or the end of the log, which drops everything after it.
+func (p *replayer) judge(ctx context.Context, bad *badFrame) error {
+	at := bad.pos
+	if p.start != (Position{}) {
+		at = p.start
+	}
+	if bad.fatal || at.Before(p.claim) {
+		return p.damage(bad, fmt.Sprintf("the log was durable up to %v", p.claim))
+	}
+	p.dropOpen(bad)
+	for _, s := range p.log.found {
+		if s.number == p.out.End.Segment {
+			s.used = p.out.End.Offset
+		}
+		if s.number < p.seg.number {
+			continue
+		}
+		from := int64(0)
+		if s == p.seg {
+			from = bad.pos.Offset
+		}
+		claim, drop, err := p.evidence(ctx, s, from, at)
+		if err != nil {
+			return err
+		}
+		if at.Before(claim) && s.err != nil {
+			return s.err
+		}
+		if at.Before(claim) {
+			return p.damage(bad, fmt.Sprintf("%s says that the log was durable up to %v", s.name, claim))
+		}
+		p.dropRest(s, drop, bad)
+	}
+	return nil
+}
+
+// evidence looks in segment s from the given offset for a frame that says the log
+// was durable past at. Drop is what the segment holds there: its first frame, or
+// anything that is not zero.
+func (p *replayer) evidence(ctx context.Context, s *segment, from int64, at Position) (claim Position, drop Drop, err error) {
+	last, err := scan(ctx, p.log.fs, s, from, func(_ int64, f *frame) bool {
+		claim = f.synced
+		return at.Before(claim)
+	})
+	if from == 0 && last <= binfmt.HeaderSize {
+		last = 0 // never used
+	}
+	return claim, Drop{Path: s.name, Offset: from, Bytes: max(last-from, 0)}, err
+}
+
+// dropRest takes what lies in s after the end of the log out of it.
+func (p *replayer) dropRest(s *segment, drop Drop, bad *badFrame) {
+	if s.number > p.out.End.Segment {
+		s.member = false
+	}
+	if drop.Bytes > 0 {
+		drop.Err = bad.err()
+		p.out.Dropped = append(p.out.Dropped, drop)
+	}
+}
+
+// dropOpen reports the frames of a record that the bad frame leaves incomplete.
+func (p *replayer) dropOpen(bad *badFrame) {
+	if p.start != (Position{}) && p.start != bad.pos {
+		p.out.Dropped = append(p.out.Dropped, Drop{
+			Path: p.path(p.start), Offset: p.start.Offset, Bytes: int64(len(p.record)), Err: errors.New("record is not complete"),
+		})
+	}
+}
+
+// err says what is wrong, as the cause of a CorruptionError.
+func (b *badFrame) err() error {
+	if b.reason == "" {
+		return errors.New("record missing")
+	}
+	return errors.New(b.reason)
+}
+
+// damage returns the error for a bad frame of which a later one proves that it was
+// whole once.
+func (p *replayer) damage(bad *badFrame, proof string) error {
+	err := bad.err()
+	if !bad.fatal {
+		err = fmt.Errorf("%w, but %s", err, proof)
+	}
+	return &vfs.CorruptionError{
+		Path: p.path(bad.pos), Section: "log record", Offset: bad.pos.Offset, Want: bad.want, Got: bad.got, Err: err,
+	}
+}
+
+// resync seeks the next record after a bad frame and reports what is dropped up to
+// it. More is false when the segment holds none.
+func (p *replayer) resync(ctx context.Context, bad *badFrame) (more bool, err error) {
+	p.dropOpen(bad)
+	p.start, p.orphan = Position{}, false
+	next := int64(-1)
+	last, err := scan(ctx, p.log.fs, p.seg, bad.pos.Offset+1, func(off int64, f *frame) bool {
+		if f.part.begins() && f.typ != typeLink {
+			next = off
+		}
+		return next >= 0
+	})
+	if err != nil {
+		return false, err
+	}
+	to := last
+	if next >= 0 {
+		to = next
+	}
+	if p.seg.end >= 0 && (next < 0 || next >= p.seg.end) {
+		next, to = -1, p.seg.end
+	}
+	if to > bad.pos.Offset {
+		p.out.Dropped = append(p.out.Dropped, Drop{Path: p.seg.name, Offset: bad.pos.Offset, Bytes: to - bad.pos.Offset, Err: bad.err()})
+	}
+	p.in.seek(max(next, 0))
+	return next >= 0, nil
+}
+
+// scan calls visit for each valid frame header in segment s at or after offset from,
+// until visit returns true. It returns the end of the last byte that is not zero
+// among those it read.
+func scan(ctx context.Context, fs vfs.FS, s *segment, from int64, visit func(off int64, f *frame) bool) (last int64, err error) {
+	r, err := openReader(fs, s)
+	if err != nil {
+		return 0, err
+	}
+	defer r.close()
+	r.seek(from)
+	for {
+		b, err := r.peek(ctx, chunkSize)
+		if err != nil {
+			return last, err
+		}
+		n := used(b)
+		if n > 0 {
+			last = r.off + int64(n)
+		}
+		for i := range min(n, max(len(b)-frameHeaderSize+1, 0)) {
+			pos := Position{s.number, r.off + int64(i)}
+			if f, ok := decodeFrame(b[i:], s.seed, pos); ok && visit(pos.Offset, &f) {
+				return last, nil
+			}
+		}
+		if len(b) < chunkSize {
+			return last, nil
+		}
+		r.skip(chunkSize - frameHeaderSize + 1)
+	}
+}
+
+// used returns the length of b without the zeroes at its end.
+func used(b []byte) int {
+	for len(b) > 0 && b[len(b)-1] == 0 {
+		if h := len(b) / 2; h > 0 && allZero(b[h:]) {
+			b = b[:h]
+		} else {
+			b = b[:len(b)-1]
+		}
+	}
+	return len(b)
+}
