@@ -49,6 +49,7 @@ type decoder struct {
 	dict     *vector.Vector
 	maxRows  uint64
 	maxBytes uint64
+	room     int // rows that the values will be spread over, so that memory is allocated once
 }
 
 // Decode decodes a whole block into dst, which it resets. Blocks of code words give a
@@ -74,7 +75,11 @@ func Decode(dst *vector.Vector, block []byte, f Format, dict *vector.Vector, max
 
 // values decodes a block without nulls.
 func (d *decoder) values(dst *vector.Vector, block []byte) (Header, error) {
+	if d.Encoding == schema.EncodingDict {
+		return d.codes(dst, block)
+	}
 	dst.Reset(d.Kind)
+	dst.Reserve(d.room)
 	switch {
 	case d.Encoding == schema.EncodingRLE && d.Kind == schema.KindBool:
 		return d.rleBits(dst, block)
@@ -84,8 +89,6 @@ func (d *decoder) values(dst *vector.Vector, block []byte) (Header, error) {
 		return d.bitShuffle(dst, block)
 	case d.Encoding == schema.EncodingPrefix:
 		return d.prefix(dst, block)
-	case d.Encoding == schema.EncodingDict:
-		return d.codes(dst, block)
 	case d.Kind == schema.KindBool:
 		return d.plainBits(dst, block)
 	case d.Kind == schema.KindBytes:

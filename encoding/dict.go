@@ -191,6 +191,7 @@ func (d *decoder) codes(dst *vector.Vector, block []byte) (Header, error) {
 	mode, block := binary.LittleEndian.Uint32(block), block[4:]
 	switch mode {
 	case modePlain:
+		dst.Reset(d.Kind)
 		return d.plainBytes(dst, block)
 	case modeCodes:
 		return d.codeWords(dst, block)
@@ -209,10 +210,10 @@ func (d *decoder) codeWords(dst *vector.Vector, block []byte) (Header, error) {
 	if h.width > 4 {
 		return Header{}, vfs.Corruptf("code words of %d bytes", h.width)
 	}
-	if err := d.check(h.count, h.count*uint64(h.width)); err != nil {
+	if err := d.check(h.count, max(h.count, uint64(d.room))*uint64(h.width)); err != nil {
 		return Header{}, err
 	}
-	out := dst.ResetCodes(h.width, int(h.count), d.dict)
+	out := dst.ResetCodes(h.width, int(h.count), d.room, d.dict)
 	if err := h.decode(out); err != nil {
 		return Header{}, err
 	}

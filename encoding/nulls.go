@@ -22,6 +22,10 @@ func (d *decoder) nullable(dst *vector.Vector, block []byte) (Header, error) {
 	if err != nil {
 		return Header{}, err
 	}
+	if err := d.check(uint64(rows), uint64(rows)*d.leastWidth()); err != nil {
+		return Header{}, err
+	}
+	d.room = rows
 	h, err := d.values(dst, rest)
 	if err != nil {
 		return Header{}, err
@@ -29,11 +33,22 @@ func (d *decoder) nullable(dst *vector.Vector, block []byte) (Header, error) {
 	if h.Rows != set {
 		return Header{}, vfs.Corruptf("%d values, but %d of %d rows are not null", h.Rows, set, rows)
 	}
-	if err := d.check(uint64(rows), d.spreadSize(dst, rows)); err != nil {
+	if err := d.check(uint64(rows), spreadSize(dst, rows)); err != nil {
 		return Header{}, err
 	}
 	dst.Spread(valid, rows)
 	return Header{h.Ordinal, rows}, nil
+}
+
+// leastWidth returns the bytes that a row takes at least, 0 for less than one.
+func (d *decoder) leastWidth() uint64 {
+	switch {
+	case d.Encoding == schema.EncodingDict:
+		return 1
+	case d.Kind == schema.KindBytes:
+		return 4
+	}
+	return uint64(d.Kind.Width())
 }
 
 // nulls reads the validity of the rows of a nullable block: how many there are, how
@@ -59,16 +74,11 @@ func (d *decoder) nulls(block []byte) (valid vector.Bitmap, rows, set int, rest 
 	return valid, rows, valid.Count(), rest[size:], nil
 }
 
-// spreadSize returns the memory of dst once it has that many rows.
-func (d *decoder) spreadSize(dst *vector.Vector, rows int) uint64 {
-	n := uint64(rows)
-	switch {
-	case d.Kind == schema.KindBool:
-		return n / 8
-	case dst.Dict() != nil:
-		return n * uint64(dst.CodeWidth())
-	case d.Kind.Width() > 0:
-		return n * uint64(d.Kind.Width())
+// spreadSize returns the memory that plain values of variable length take as that many
+// rows; that of others has been checked.
+func spreadSize(dst *vector.Vector, rows int) uint64 {
+	if dst.Kind() != schema.KindBytes || dst.Dict() != nil {
+		return 0
 	}
-	return 4*n + uint64(len(dst.Data()))
+	return 4*uint64(rows) + uint64(len(dst.Data()))
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
 	"github.com/minikudu/minikudu/vfs"
 )
@@ -200,7 +199,6 @@ func (d *decoder) rleBits(dst *vector.Vector, block []byte) (Header, error) {
 	if err := d.check(n, (n+7)/8); err != nil {
 		return Header{}, err
 	}
-	dst.Reset(schema.KindBool)
 	return Header{ordinal, int(n)}, decodeBits(dst.ExtendBits(int(n)), int(n), rest)
 }
 

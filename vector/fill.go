@@ -46,16 +46,16 @@ func (v *Vector) ExtendBytes(n, size int) (ends []int32, data []byte, base int32
 	return v.offsets[len(v.offsets)-n:], v.data[at:], int32(at), nil
 }
 
-// ResetCodes makes v a vector of n values in dictionary form with codes of width 1, 2
-// or 4 bytes and returns the memory of the codes, of undefined content, for the caller
-// to fill. See [HostOrder].
-func (v *Vector) ResetCodes(width, n int, dict *Vector) []byte {
+// ResetCodes makes v a vector of n values in dictionary form, with room for capacity,
+// with codes of width 1, 2 or 4 bytes, and returns the memory of the codes, of undefined
+// content, for the caller to fill. See [HostOrder].
+func (v *Vector) ResetCodes(width, n, capacity int, dict *Vector) []byte {
 	if v.codeLen == 0 {
 		v.data = nil // a byte buffer need not be aligned
 	}
 	v.Reset(schema.KindBytes)
 	v.codeLen, v.dict, v.length = uint8(width), dict, n
-	v.data = reserve(v.data, n*width)[:n*width]
+	v.data = reserve(v.data, max(n, capacity)*width)[:n*width]
 	return v.data
 }
 
@@ -75,7 +75,9 @@ func (v *Vector) Spread(valid Bitmap, n int) {
 	if k == n {
 		return
 	}
-	v.Reserve(n - k)
+	if v.dict == nil {
+		v.Reserve(n - k)
+	}
 	v.length = n
 	switch {
 	case v.kind == schema.KindBool:
