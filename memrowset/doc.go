@@ -1,0 +1,44 @@
+// Package memrowset holds the newest rows of a tablet in memory, as columns.
+//
+// A [MemRowSet] implements rowset.RowSet. Rows are appended in commit order; a
+// [Source] delivers them in key order to the writer of disk rowsets.
+//
+//	            columns, one store each                     index, in key order
+//	          ┌───────┬───────┬─────┬──────┬──────┐   ┌──────────────────────────────┐
+//	chunk 0   │ host  │ ts    │ ... │ key  │ time │   │ active tree: at most 65,536  │
+//	8192 rows │       │       │     │      │      │   │ items {16 bytes of key, row} │
+//	          ├───────┼───────┼─────┼──────┼──────┤   ├──────────────────────────────┤
+//	chunk 1   │       │       │     │      │      │   │ runs, sealed: row numbers,   │
+//	          │       │       │     │      │      │   │ key filter, min and max of   │
+//	  ...     └───────┴───────┴─────┴──────┴──────┘   │ every key column             │
+//	                          rows published ──┘      └──────────────────────────────┘
+//
+// Append writes cells column by column, then the index, then publishes the number of
+// rows. Timestamps ascend with the rows, so what a snapshot sees is a prefix of the
+// rows. Scans in storage order hand out the chunks' memory without a copy.
+//
+// # Concurrency
+//
+// Everything may be called by any number of goroutines. Append serialises itself.
+// Lookup expects the caller to hold locks on the keys. Readers of rows take no lock;
+// lookups and ordered scans take the active tree's, which is held for at most 64
+// inserts, 64 lookups or 1,024 copied rows at a time. Nothing is called while a tree's
+// lock is held; the append mutex is taken before it.
+//
+// # Invariants
+//
+//	I1  a row below the published count never changes and never moves under a reader:
+//	    a chunk that must grow is replaced by a larger copy.
+//	I2  a row from the published count on is written by the appender alone, and no
+//	    memory word of it is shared with a published row: validity and booleans are
+//	    bytes.
+//	I3  insert timestamps do not descend from row to row.
+//	I4  each published row is in the active tree or in exactly one run of any index
+//	    loaded after it was published.
+//	I5  no key is stored twice.
+//	I6  a sealed tree and a run never change.
+//
+// Updates and deletes are to hang on rows as chains of mutations whose heads are
+// atomics in a store of their own, beside the insert times. Until then a row is what
+// was inserted.
+package memrowset

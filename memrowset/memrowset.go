@@ -1,0 +1,275 @@
+package memrowset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"sync"
+	"sync/atomic"
+
+	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/vector"
+)
+
+// MaxRows is the largest number of rows of a memrowset.
+const MaxRows = 1 << 30
+
+// ErrDuplicateKey is returned by Append when a key is stored already, which the caller
+// should have found out by Lookup.
+var ErrDuplicateKey = errors.New("key is in the memrowset already")
+
+// MemRowSet holds the newest rows of a tablet. See the package comment.
+type MemRowSet struct {
+	// Set at New, then read-only.
+	id        rowset.ID
+	schema    *schema.Schema
+	columns   []*column
+	keys      *bytesStore         // encoded keys
+	times     *fixedStore[uint64] // insert timestamps
+	zoneOrder []int               // key columns, those of cheap comparison first
+	width     int                 // bytes of the fixed-width cells of a row
+
+	// Safe on their own.
+	published atomic.Int64 // rows that readers may see
+	index     atomic.Pointer[index]
+	memory    atomic.Int64
+	pins      pins
+
+	append struct { // guards appending
+		sync.Mutex
+		last   mvcc.Timestamp
+		broken error // of an append that failed half-way
+		items  []item
+		ints   []int64
+		rows   []int32
+	}
+}
+
+// index gives key order to the rows: each is in the active tree or in one run.
+type index struct {
+	active *tree
+	runs   []*run // oldest first
+}
+
+// treeRowBytes is what a row in the active tree is charged: nodes are about 70 % full.
+const treeRowBytes = 36
+
+// New returns an empty memrowset.
+func New(id rowset.ID, s *schema.Schema) *MemRowSet {
+	m := &MemRowSet{id: id, schema: s}
+	m.keys = newBytesStore(&m.memory)
+	m.times = &fixedStore[uint64]{kind: schema.KindInt64, mem: &m.memory}
+	for i := range s.Len() {
+		kind := s.Column(i).Kind()
+		m.columns = append(m.columns, newColumn(kind, &m.memory))
+		m.width += kind.Width()
+	}
+	for i := range s.NumKey() {
+		m.zoneOrder = append(m.zoneOrder, i)
+	}
+	sort.SliceStable(m.zoneOrder, func(a, b int) bool {
+		return s.Column(m.zoneOrder[a]).Kind() != schema.KindBytes && s.Column(m.zoneOrder[b]).Kind() == schema.KindBytes
+	})
+	m.index.Store(&index{active: newTree(m.keys, s)})
+	return m
+}
+
+// ID returns the rowset's id.
+func (m *MemRowSet) ID() rowset.ID { return m.id }
+
+// Schema returns the schema of the rows.
+func (m *MemRowSet) Schema() *schema.Schema { return m.schema }
+
+// Bounds returns false: any key may be here.
+func (m *MemRowSet) Bounds() (min, max []byte, ok bool) { return nil, nil, false }
+
+// Rows returns the number of rows that readers may see.
+func (m *MemRowSet) Rows() int64 { return m.published.Load() }
+
+// MemoryBytes returns the memory the memrowset holds.
+func (m *MemRowSet) MemoryBytes() int64 { return m.memory.Load() }
+
+// BytesPerRow returns the mean bytes of the cells of a row, by which a writer of
+// rowsets judges how many rows make a file; 0 when there are no rows.
+func (m *MemRowSet) BytesPerRow() int {
+	rows := m.Rows()
+	if rows == 0 {
+		return 0
+	}
+	size := int64(m.width) * rows
+	for _, c := range m.columns {
+		if s, ok := c.values.(*bytesStore); ok {
+			size += s.size.Load()
+		}
+	}
+	return int(size / rows)
+}
+
+// MinTime returns the oldest timestamp in the memrowset, which anchors the log (R9),
+// and false when it is empty.
+func (m *MemRowSet) MinTime() (mvcc.Timestamp, bool) {
+	if m.Rows() == 0 {
+		return 0, false
+	}
+	return m.time(0), true
+}
+
+// MaxTime returns the newest timestamp in the memrowset, and false when it is empty.
+func (m *MemRowSet) MaxTime() (mvcc.Timestamp, bool) {
+	rows := m.Rows()
+	if rows == 0 {
+		return 0, false
+	}
+	return m.time(int(rows) - 1), true
+}
+
+// time returns the insert timestamp of a row.
+func (m *MemRowSet) time(row int) mvcc.Timestamp {
+	return mvcc.Timestamp(m.times.at(rowset.RowID(row)))
+}
+
+// rowsAt returns how many of the first n rows were inserted at or before t: rows stand
+// in the order of their timestamps.
+func (m *MemRowSet) rowsAt(t mvcc.Timestamp, n int) int {
+	if n == 0 || m.time(n-1) <= t {
+		return n
+	}
+	return sort.Search(n, func(i int) bool { return m.time(i) > t })
+}
+
+// visible returns the rows [from, to) that were inserted in the interval.
+func (m *MemRowSet) visible(i mvcc.Interval) (from, to int) {
+	to = m.rowsAt(i.Hi, int(m.Rows()))
+	if i.Lo == 0 {
+		return 0, to
+	}
+	return m.rowsAt(i.Lo, to), to
+}
+
+// Append inserts rows at timestamp ts, which is not below that of an earlier Append:
+// for each index k of which (nil: of every key), in order, the key keys.At(k) with row
+// keys.ColumnRow(k) of cols, one vector per schema column. It returns the first row's
+// number; the others follow. Readers see all of the rows at once. The caller holds
+// locks on the keys and knows them to be absent.
+//
+// An error means a bug of the caller or a cell too large for memory. After
+// ErrDuplicateKey and other failures half-way the memrowset refuses further rows; what
+// was published stays readable.
+func (m *MemRowSet) Append(ts mvcc.Timestamp, cols []*vector.Vector, keys *rowset.Keys, which []int32) (rowset.RowID, error) {
+	a := &m.append
+	a.Lock()
+	defer a.Unlock()
+	first := int(m.published.Load())
+	keyPick := pick{rows: which, n: len(which)}
+	if which == nil {
+		keyPick.n = keys.Len()
+	}
+	switch {
+	case a.broken != nil:
+		return 0, a.broken
+	case len(cols) != len(m.columns):
+		return 0, fmt.Errorf("append to memrowset: %d columns, want %d", len(cols), len(m.columns))
+	case ts < a.last:
+		return 0, fmt.Errorf("append to memrowset: timestamp %d follows %d", ts, a.last)
+	case keyPick.n > MaxRows-first:
+		return 0, fmt.Errorf("append to memrowset: more than %d rows", MaxRows)
+	case keyPick.n == 0:
+		return rowset.RowID(first), nil
+	}
+	if err := m.appendAll(ts, cols, keys.Encoded, keyPick, m.rowPick(keys, keyPick), first); err != nil {
+		a.broken = fmt.Errorf("append to memrowset: %w", err)
+		return 0, a.broken
+	}
+	a.last = ts
+	m.published.Store(int64(first + keyPick.n))
+	return rowset.RowID(first), nil
+}
+
+// rowPick returns the rows of the columns that belong to the picked keys.
+func (m *MemRowSet) rowPick(keys *rowset.Keys, p pick) pick {
+	if keys.Row == nil {
+		return p
+	}
+	rows := m.append.rows[:0]
+	for i := range p.n {
+		rows = append(rows, keys.Row[p.row(i)])
+	}
+	m.append.rows = rows
+	return pick{rows: rows, n: p.n}
+}
+
+// appendAll appends in pieces that fit the active tree.
+func (m *MemRowSet) appendAll(ts mvcc.Timestamp, cols []*vector.Vector, enc *vector.Vector, keys, rows pick, at int) error {
+	for i := 0; i < keys.n; {
+		n := min(keys.n-i, chunkRows, treeRows-m.index.Load().active.len())
+		if err := m.appendPiece(ts, cols, enc, keys.part(i, n), rows.part(i, n), at+i); err != nil {
+			return err
+		}
+		i += n
+	}
+	return nil
+}
+
+func (m *MemRowSet) appendPiece(ts mvcc.Timestamp, cols []*vector.Vector, enc *vector.Vector, keys, rows pick, at int) error {
+	for c, v := range cols {
+		if err := m.columns[c].append(v, rows, at); err != nil {
+			return err
+		}
+	}
+	m.times.fill(uint64(ts), at, rows.n)
+	if err := m.keys.append(enc, keys, at); err != nil {
+		return err
+	}
+	return m.appendIndex(cols, enc, keys, rows, at)
+}
+
+// appendIndex puts rows whose cells and keys are stored into the active tree.
+func (m *MemRowSet) appendIndex(cols []*vector.Vector, enc *vector.Vector, keys, rows pick, at int) error {
+	a, x := &m.append, m.index.Load()
+	a.items = a.items[:0]
+	for i := range keys.n {
+		a.items = append(a.items, newItem(enc.BytesAt(keys.row(i)), rowset.RowID(at+i)))
+	}
+	zones := make([]zone, m.schema.NumKey())
+	for c := range zones {
+		zones[c] = zoneOf(cols[c], rows, c == 0, &a.ints)
+	}
+	x.active.widen(zones)
+	if !x.active.insert(a.items) {
+		return ErrDuplicateKey
+	}
+	m.memory.Add(treeRowBytes * int64(keys.n))
+	if x.active.len() >= treeRows {
+		m.seal(x)
+	}
+	return nil
+}
+
+// seal replaces the active tree, which only the appender changes, by a run. Readers
+// keep reading the tree until the run is complete.
+func (m *MemRowSet) seal(x *index) {
+	r := x.active.seal()
+	m.memory.Add(r.bytes() - treeRowBytes*int64(len(r.rows)))
+	runs := append(x.runs[:len(x.runs):len(x.runs)], r)
+	m.index.Store(&index{active: newTree(m.keys, m.schema), runs: runs})
+}
+
+// ReadRow appends the cells of a row to dst, one vector for each of the columns.
+func (m *MemRowSet) ReadRow(_ context.Context, row rowset.RowID, at mvcc.Timestamp, columns []int, dst []*vector.Vector) error {
+	switch {
+	case int64(row) >= m.Rows():
+		return fmt.Errorf("read row %d of memrowset: it has %d rows", row, m.Rows())
+	case m.time(int(row)) > at:
+		return fmt.Errorf("read row %d of memrowset: inserted after time %d", row, at)
+	}
+	rows := [1]rowset.RowID{row}
+	for i, c := range columns {
+		if err := m.columns[c].gather(dst[i], rows[:]); err != nil {
+			return fmt.Errorf("read row %d of memrowset: %w", row, err)
+		}
+	}
+	return nil
+}

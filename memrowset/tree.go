@@ -1,0 +1,200 @@
+package memrowset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"sync"
+
+	"github.com/google/btree"
+
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/schema"
+)
+
+const (
+	treeRows   = 1 << 16 // rows of a tree before it is sealed
+	treeDegree = 64
+	lockSlice  = 64   // inserts or lookups under one hold of a tree's lock
+	walkSlice  = 1024 // rows an ordered reader copies under one hold
+	probeRow   = rowset.RowID(math.MaxUint32)
+	itemBytes  = 24
+)
+
+// item is a row in key order: the first 16 bytes of its key as two big-endian numbers,
+// padded with zeroes, and its number. It holds no pointer, so the garbage collector
+// does not look into the nodes of a tree.
+type item struct {
+	hi, lo uint64
+	row    rowset.RowID
+}
+
+func newItem(key []byte, row rowset.RowID) item {
+	if len(key) >= 16 {
+		return item{binary.BigEndian.Uint64(key), binary.BigEndian.Uint64(key[8:]), row}
+	}
+	var b [16]byte
+	copy(b[:], key)
+	return item{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:]), row}
+}
+
+// comparePrefix orders items by their prefixes; 0 leaves the order to the keys.
+func comparePrefix(a, b *item) int {
+	switch {
+	case a.hi < b.hi:
+		return -1
+	case a.hi > b.hi:
+		return 1
+	case a.lo < b.lo:
+		return -1
+	case a.lo > b.lo:
+		return 1
+	}
+	return 0
+}
+
+// tree gives key order to at most treeRows rows and one batch. A B-tree allows no
+// reader beside a writer, so both hold mu, briefly. Once the tree is sealed nothing
+// changes it, and readers that began before go on with it.
+type tree struct {
+	keys *bytesStore // never changes
+
+	mu    sync.Mutex
+	items *btree.BTreeG[item]
+	probe []byte // the key of an item of probeRow
+	zones []zone // of the rows in items and of those about to be inserted
+}
+
+func newTree(keys *bytesStore, s *schema.Schema) *tree {
+	t := &tree{keys: keys, zones: make([]zone, s.NumKey())}
+	t.items = btree.NewG(treeDegree, t.lessLocked)
+	return t
+}
+
+// lessLocked is the order of the tree.
+func (t *tree) lessLocked(a, b item) bool {
+	if a.hi != b.hi {
+		return a.hi < b.hi
+	}
+	if a.lo != b.lo {
+		return a.lo < b.lo
+	}
+	return a.row != b.row && bytes.Compare(t.keyLocked(a.row), t.keyLocked(b.row)) < 0
+}
+
+func (t *tree) keyLocked(row rowset.RowID) []byte {
+	if row == probeRow {
+		return t.probe
+	}
+	return t.keys.at(row)
+}
+
+// len returns the number of rows; only the appender may ask.
+func (t *tree) len() int { return t.items.Len() }
+
+// widen makes the tree's zones include others, before the rows are inserted.
+func (t *tree) widen(zones []zone) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for c := range zones {
+		t.zones[c].widen(&zones[c])
+	}
+}
+
+// insert adds rows whose keys are stored already. It stops at a key that the tree
+// holds and returns false; the row that was there stays.
+func (t *tree) insert(items []item) bool {
+	for len(items) > 0 {
+		n := min(len(items), lockSlice)
+		if !t.insertSlice(items[:n]) {
+			return false
+		}
+		items = items[n:]
+	}
+	return true
+}
+
+func (t *tree) insertSlice(items []item) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, it := range items {
+		if old, found := t.items.ReplaceOrInsert(it); found {
+			t.items.ReplaceOrInsert(old)
+			return false
+		}
+	}
+	return true
+}
+
+// lookup calls found for each open key of q that the tree holds.
+func (t *tree) lookup(q *probe) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !q.meets(t.zones) {
+		return
+	}
+	for _, p := range q.open {
+		if !q.inside(p, t.zones) {
+			continue
+		}
+		t.probe = q.key(p)
+		if it, ok := t.items.Get(q.items[p]); ok {
+			q.found(p, it.row)
+		}
+	}
+	t.probe = nil
+}
+
+// bounds are the keys an ordered read is restricted to, nil where it is not.
+type bounds struct{ lower, upper []byte }
+
+// walk appends the next items in key order to dst, walkSlice at most: those after
+// last, or from the start of the range when last is nil.
+func (t *tree) walk(dst []item, last *item, b bounds, reverse bool) []item {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	room := walkSlice
+	take := func(it item) bool {
+		if last != nil && it.row == last.row {
+			return true
+		}
+		key := func() []byte { return t.keys.at(it.row) }
+		switch {
+		case b.upper != nil && bytes.Compare(key(), b.upper) >= 0:
+			return reverse // before the range in reverse, past it forwards
+		case b.lower != nil && bytes.Compare(key(), b.lower) < 0:
+			return !reverse
+		}
+		dst = append(dst, it)
+		room--
+		return room > 0
+	}
+	start, bounded := t.startLocked(last, b, reverse)
+	switch {
+	case bounded && reverse:
+		t.items.DescendLessOrEqual(start, take)
+	case bounded:
+		t.items.AscendGreaterOrEqual(start, take)
+	case reverse:
+		t.items.Descend(take)
+	default:
+		t.items.Ascend(take)
+	}
+	t.probe = nil
+	return dst
+}
+
+// startLocked returns the item at which a walk begins, false to begin at the end.
+func (t *tree) startLocked(last *item, b bounds, reverse bool) (item, bool) {
+	t.probe = b.lower
+	if reverse {
+		t.probe = b.upper
+	}
+	switch {
+	case last != nil:
+		return *last, true
+	case t.probe == nil:
+		return item{}, false
+	}
+	return newItem(t.probe, probeRow), true
+}
