@@ -32,7 +32,7 @@ func (r *Reader) ReadPage(ctx context.Context, idx *PageIndex, page int) (*vecto
 func (r *Reader) decodePage(ctx context.Context, payload []byte, idx *PageIndex, page int) (*vector.Vector, error) {
 	p := idx.ptr(page)
 	from, to := idx.PageRows(page)
-	if width := int64(r.footer.Type.Kind().Width()); width > 0 && to-from > int64(r.opts.MaxPageBytes)/width {
+	if leastBytes(r.footer.Type.Kind(), to-from) > int64(r.opts.MaxPageBytes) {
 		return nil, r.damaged(partData, p.Offset, int64(p.Size), ErrPageTooLarge)
 	}
 	v, h, err := r.decode(ctx, payload, p, to-from)
@@ -44,6 +44,17 @@ func (r *Reader) decodePage(ctx context.Context, payload []byte, idx *PageIndex,
 			fmt.Errorf("%d rows from row %d, want %d from %d", h.Rows, h.Ordinal, to-from, from))
 	}
 	return v, nil
+}
+
+// leastBytes returns the least memory that a vector of so many rows takes.
+func leastBytes(kind schema.Kind, rows int64) int64 {
+	switch kind {
+	case schema.KindBool:
+		return rows / 8
+	case schema.KindBytes:
+		return rows // codes of a byte
+	}
+	return rows * int64(kind.Width())
 }
 
 // decode decodes the payload of the data block at p, which may hold at most rows rows.
