@@ -24,6 +24,8 @@ type Env struct {
 	Dir     string // of the rowset files
 	StoreID binfmt.UUID
 	Schema  *schema.Schema
+
+	path string // of the only file, when it is opened without a store
 }
 
 // DefaultTargetBytes is the size at which a rowset file is closed.

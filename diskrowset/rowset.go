@@ -123,7 +123,10 @@ func (s *RowSet) file(n rowset.FileNum) *file {
 			return f
 		}
 	}
-	path := s.env.FS.Join(s.env.Dir, FileName(n))
+	path := s.env.path
+	if path == "" {
+		path = s.env.FS.Join(s.env.Dir, FileName(n))
+	}
 	f := &file{num: n, path: path, store: s.env.StoreID, handle: s.env.Files.Handle(path, vfs.KindRowSet)}
 	s.files = append(s.files, f)
 	return f
@@ -205,7 +208,7 @@ func (s *RowSet) finish() {
 		if s.drop.Load() {
 			f.handle.RemoveOnRelease()
 		}
-		f.handle.Release()
+		_ = f.handle.Release() // a file that stays is removed at the next open of the store
 	}
 }
 
