@@ -74,8 +74,15 @@ func wantCorruption(t testing.TB, name string, err error) {
 	}
 }
 
+// tb is what the helpers need of a test; rapid's has no more.
+type tb interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // write writes a file of the given cells, in one Append each.
-func write(t testing.TB, o WriterOptions, cells ...*vector.Vector) ([]byte, Summary) {
+func write(t tb, o WriterOptions, cells ...*vector.Vector) ([]byte, Summary) {
 	t.Helper()
 	b, s, err := tryWrite(o, cells...)
 	if err != nil {
@@ -100,7 +107,7 @@ func tryWrite(o WriterOptions, cells ...*vector.Vector) ([]byte, Summary, error)
 }
 
 // open opens b as a section in the middle of a larger file.
-func open(t testing.TB, b []byte, o ReaderOptions) (*Reader, *memSource) {
+func open(t tb, b []byte, o ReaderOptions) (*Reader, *memSource) {
 	t.Helper()
 	r, src, err := tryOpen(b, o)
 	if err != nil {
@@ -120,7 +127,7 @@ func tryOpen(b []byte, o ReaderOptions) (*Reader, *memSource, error) {
 	return r, src, err
 }
 
-func loadIndex(t testing.TB, r *Reader) *PageIndex {
+func loadIndex(t tb, r *Reader) *PageIndex {
 	t.Helper()
 	idx, err := r.LoadIndex(context.Background())
 	if err != nil {
@@ -130,7 +137,7 @@ func loadIndex(t testing.TB, r *Reader) *PageIndex {
 }
 
 // readAll verifies the file and returns all its cells.
-func readAll(t testing.TB, r *Reader) *vector.Vector {
+func readAll(t tb, r *Reader) *vector.Vector {
 	t.Helper()
 	if err := r.Verify(context.Background()); err != nil {
 		t.Fatal(err)
@@ -143,7 +150,7 @@ func readAll(t testing.TB, r *Reader) *vector.Vector {
 }
 
 // same fails unless both vectors hold the same cells, bit for bit.
-func same(t testing.TB, what string, got, want *vector.Vector) {
+func same(t tb, what string, got, want *vector.Vector) {
 	t.Helper()
 	if got.Len() != want.Len() {
 		t.Fatalf("%s: %d cells, want %d", what, got.Len(), want.Len())
