@@ -1,0 +1,240 @@
+package tablet
+
+import (
+	"bytes"
+	"container/heap"
+	"context"
+	"sort"
+
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/vector"
+)
+
+// mergeRows is the number of rows of a batch that was put together from several
+// rowsets.
+const mergeRows = 4096
+
+// merge delivers the rows of several rowsets in key order, ascending or descending.
+// A rowset whose range the merge has not reached stays closed. Where one rowset has
+// the next rows to itself, whole batches pass through without a copy.
+type merge struct {
+	spec    rowset.ScanSpec // of the children
+	keys    bool            // the caller wants keys
+	reverse bool
+	max     int
+	heap    []*cursor
+	pending *cursor // its batch was handed out whole; advance before going on
+	out     rowset.Batch
+	rows    []int32
+	done    func()
+}
+
+// cursor stands at a row of one rowset.
+type cursor struct {
+	rs    rowset.RowSet
+	it    rowset.Iterator // nil: not yet opened, key is the rowset's bound
+	batch *rowset.Batch
+	rows  []int32 // selected rows of the batch
+	pos   int     // in rows
+	key   []byte  // of the present row, or the bound of a rowset not yet opened
+	bound bool    // key is a bound
+	blind bool    // no bound is known: open before anything else
+}
+
+// newMerge returns the merge of the sets under spec, whose Order is not Unordered.
+func newMerge(spec *rowset.ScanSpec, sets []rowset.RowSet, done func()) *merge {
+	m := &merge{spec: *spec, keys: spec.WithKeys, reverse: spec.Order == rowset.KeyReverse, max: mergeRows, done: done}
+	if spec.MaxRows > 0 {
+		m.max = min(m.max, spec.MaxRows)
+	}
+	m.spec.WithKeys = true
+	for _, rs := range sets {
+		lo, hi, ok := rs.Bounds()
+		c := &cursor{rs: rs, key: lo, bound: true, blind: !ok}
+		if m.reverse {
+			c.key = hi
+		}
+		m.heap = append(m.heap, c)
+	}
+	heap.Init(m)
+	return m
+}
+
+// Len, Less, Swap, Push and Pop are heap.Interface over the cursors.
+func (m *merge) Len() int      { return len(m.heap) }
+func (m *merge) Swap(i, j int) { m.heap[i], m.heap[j] = m.heap[j], m.heap[i] }
+
+// Less puts bounds before rows of the same key, so that a rowset is opened in time.
+func (m *merge) Less(i, j int) bool { return m.before(m.heap[i], m.heap[j]) }
+
+func (m *merge) before(a, b *cursor) bool {
+	if a.blind || b.blind {
+		return a.blind && !b.blind
+	}
+	c := bytes.Compare(a.key, b.key)
+	if m.reverse {
+		c = -c
+	}
+	return c < 0 || c == 0 && a.bound && !b.bound
+}
+
+// Push is part of heap.Interface.
+func (m *merge) Push(x any) { m.heap = append(m.heap, x.(*cursor)) }
+
+// Pop is part of heap.Interface.
+func (m *merge) Pop() any {
+	c := m.heap[len(m.heap)-1]
+	m.heap = m.heap[:len(m.heap)-1]
+	return c
+}
+
+// Next returns the next batch in key order, nil after the last.
+func (m *merge) Next(ctx context.Context) (*rowset.Batch, error) {
+	if c := m.pending; c != nil {
+		m.pending = nil
+		if err := m.advance(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	m.clear()
+	for len(m.heap) > 0 && m.out.Rows < m.max {
+		c := m.heap[0]
+		if c.it == nil {
+			if err := m.open(ctx, c); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		n := m.runLength(c)
+		if n == len(c.rows) && m.out.Rows == 0 {
+			m.pending = c
+			return c.batch, nil
+		}
+		if err := m.take(ctx, c, min(n, m.max-m.out.Rows)); err != nil {
+			return nil, err
+		}
+	}
+	if m.out.Rows == 0 {
+		return nil, nil
+	}
+	m.out.Selected = m.out.Rows
+	return &m.out, nil
+}
+
+func (m *merge) clear() {
+	m.out = rowset.Batch{}
+	m.out.Columns = make([]*vector.Vector, len(m.spec.Columns))
+	for i, col := range m.spec.Columns {
+		m.out.Columns[i] = vector.New(m.spec.Schema.Column(col).Kind(), 0)
+	}
+	if m.keys {
+		m.out.Keys = vector.New(schema.KindBytes, 0)
+	}
+}
+
+// open starts the scan of a rowset whose range was reached.
+func (m *merge) open(ctx context.Context, c *cursor) error {
+	it, err := c.rs.Scan(ctx, &m.spec)
+	if err != nil {
+		return err
+	}
+	c.it, c.bound, c.blind = it, false, false
+	return m.advance(ctx, c)
+}
+
+// advance loads the next batch of the cursor at the top and puts it in its place.
+func (m *merge) advance(ctx context.Context, c *cursor) error {
+	b, err := c.it.Next(ctx)
+	if err != nil {
+		return err
+	}
+	if b == nil {
+		c.it.Close()
+		heap.Pop(m) // c is at the top
+		return nil
+	}
+	c.batch, c.pos = b, 0
+	c.rows = selected(c.rows[:0], b)
+	c.key = b.Keys.BytesAt(int(c.rows[0]))
+	heap.Fix(m, 0)
+	return nil
+}
+
+// selected appends the selected rows of a batch to dst.
+func selected(dst []int32, b *rowset.Batch) []int32 {
+	if b.Sel != nil {
+		return b.Sel.AppendIndexes(dst)
+	}
+	for i := range b.Rows {
+		dst = append(dst, int32(i))
+	}
+	return dst
+}
+
+// runLength returns how many rows of the top cursor come before every other cursor.
+func (m *merge) runLength(c *cursor) int {
+	next := m.second()
+	if next == nil {
+		return len(c.rows) - c.pos
+	}
+	rest := c.rows[c.pos:]
+	before := func(i int) bool {
+		cmp := bytes.Compare(c.batch.Keys.BytesAt(int(rest[i])), next.key)
+		if m.reverse {
+			cmp = -cmp
+		}
+		return cmp < 0
+	}
+	if before(len(rest) - 1) {
+		return len(rest)
+	}
+	return max(1, sort.Search(len(rest), func(i int) bool { return !before(i) }))
+}
+
+// second returns the cursor that comes after the top one, nil when there is none.
+func (m *merge) second() *cursor {
+	switch {
+	case len(m.heap) < 2:
+		return nil
+	case len(m.heap) == 2 || m.before(m.heap[1], m.heap[2]):
+		return m.heap[1]
+	}
+	return m.heap[2]
+}
+
+// take copies n rows of the top cursor to the output and moves it on.
+func (m *merge) take(ctx context.Context, c *cursor, n int) error {
+	rows := c.rows[c.pos : c.pos+n]
+	for i, v := range c.batch.Columns {
+		if err := m.out.Columns[i].AppendRows(v, rows); err != nil {
+			return err
+		}
+	}
+	if m.keys {
+		if err := m.out.Keys.AppendRows(c.batch.Keys, rows); err != nil {
+			return err
+		}
+	}
+	m.out.Rows += n
+	if c.pos += n; c.pos == len(c.rows) {
+		return m.advance(ctx, c)
+	}
+	c.key = c.batch.Keys.BytesAt(int(c.rows[c.pos]))
+	heap.Fix(m, 0)
+	return nil
+}
+
+// Close ends the scan.
+func (m *merge) Close() {
+	for _, c := range m.heap {
+		if c.it != nil {
+			c.it.Close()
+		}
+	}
+	m.heap, m.pending = nil, nil
+	if m.done != nil {
+		m.done()
+		m.done = nil
+	}
+}

@@ -1,0 +1,100 @@
+package tablet
+
+import (
+	"context"
+
+	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/vector"
+)
+
+// lookup resolves the keys listed, ascending, in which against every store that may
+// hold them and sets out[i] for those that are stored.
+func (s *stores) lookup(ctx context.Context, keys *rowset.Keys, which []int32, out []rowset.Found) error {
+	if err := s.active.Lookup(ctx, keys, which, out); err != nil {
+		return err
+	}
+	for _, m := range s.rotated {
+		if err := m.Lookup(ctx, keys, which, out); err != nil {
+			return err
+		}
+	}
+	return s.disk.Group(keys, func(rs rowset.RowSet, from, to int) error {
+		return rs.Lookup(ctx, keys, which[from:to], out)
+	})
+}
+
+// Get appends the cells of the row with the given key at the snapshot to dst, one
+// vector for each schema column in columns, and reports whether there is such a
+// row. keys holds that one key.
+func (t *Tablet) Get(ctx context.Context, keys *rowset.Keys, at mvcc.Timestamp, columns []int, dst []*vector.Vector) (bool, error) {
+	var found [1]rowset.Found
+	if err := t.stores.Load().find(ctx, keys, &found); err != nil {
+		return false, err
+	}
+	f := &found[0]
+	if f.RowSet == nil || !f.Live || f.LastChange > at {
+		return false, nil
+	}
+	return true, f.RowSet.ReadRow(ctx, f.Row, at, columns, dst)
+}
+
+var first = []int32{0}
+
+// find looks a single key up.
+func (s *stores) find(ctx context.Context, keys *rowset.Keys, found *[1]rowset.Found) error {
+	probe := func(rs rowset.RowSet) (done bool, err error) {
+		err = rs.Lookup(ctx, keys, first, found[:])
+		return found[0].RowSet != nil && found[0].Live, err
+	}
+	if done, err := probe(s.active); done || err != nil {
+		return err
+	}
+	for i := len(s.rotated) - 1; i >= 0; i-- {
+		if done, err := probe(s.rotated[i]); done || err != nil {
+			return err
+		}
+	}
+	var failed error
+	s.disk.Stab(keys.At(0), func(rs rowset.RowSet) bool {
+		done, err := probe(rs)
+		failed = err
+		return !done && err == nil
+	})
+	return failed
+}
+
+// Scan starts a scan over all stores. The spec must not change until the iterator
+// is closed; its snapshot must have been taken before the call.
+func (t *Tablet) Scan(ctx context.Context, spec *rowset.ScanSpec) (rowset.Iterator, error) {
+	sets := t.stores.Load().overlapping(spec)
+	if spec.Order == rowset.Unordered || len(sets) == 1 {
+		return &union{spec: spec, sets: sets}, nil
+	}
+	return newMerge(spec, sets, nil), nil
+}
+
+// Parts returns one scan per store that an unordered scan under spec would read, to
+// be run by several goroutines. Each iterator is used by one of them.
+func (t *Tablet) Parts(spec *rowset.ScanSpec) []rowset.Iterator {
+	sets := t.stores.Load().overlapping(spec)
+	parts := make([]rowset.Iterator, len(sets))
+	for i := range sets {
+		parts[i] = &union{spec: spec, sets: sets[i : i+1]}
+	}
+	return parts
+}
+
+// overlapping returns the stores that may hold rows within the key bounds of spec.
+func (s *stores) overlapping(spec *rowset.ScanSpec) []rowset.RowSet {
+	sets := s.disk.Overlapping(nil, spec.Lower, spec.Upper)
+	spec.Stats.RowSets.Add(int64(s.disk.Len()))
+	spec.Stats.RowSetsByKey.Add(int64(s.disk.Len() - len(sets)))
+	for _, m := range append(s.rotated[:len(s.rotated):len(s.rotated)], s.active) {
+		if m.Rows() > 0 {
+			spec.Stats.RowSets.Add(1)
+			sets = append(sets, m)
+		}
+	}
+	return sets
+}

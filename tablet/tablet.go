@@ -1,0 +1,187 @@
+package tablet
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/minikudu/minikudu/diskrowset"
+	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/memrowset"
+	"github.com/minikudu/minikudu/schema"
+)
+
+// ErrIllegalState says that the tablet cannot do what was asked in its present
+// state, e.g. that its generated ids are used up.
+var ErrIllegalState = errors.New("illegal state")
+
+// ID identifies a tablet for the life of its store.
+type ID uint64
+
+// Env is what a tablet needs of its store. Functions may be called concurrently.
+type Env struct {
+	Disk   diskrowset.Env           // how rowset files are read
+	Writer diskrowset.WriterOptions // how they are written; schema and version are filled in
+	// NewRowSet returns an id that no rowset of the tablet had before.
+	NewRowSet func() rowset.ID
+	// SyncLog makes the log durable through the timestamp, in every durability mode.
+	SyncLog func(ctx context.Context, through mvcc.Timestamp) error
+	// Publish makes a change of the tablet durable: one manifest edit.
+	Publish func(ctx context.Context, p *Publication) error
+}
+
+// Publication is one atomic, durable change of a tablet.
+type Publication struct {
+	Tablet  ID
+	Add     []diskrowset.Written
+	I, MaxM mvcc.Timestamp // watermarks after the change, see R3
+	LastID  int64          // largest generated id in use
+}
+
+// State is a tablet as the manifest has it.
+type State struct {
+	ID            ID
+	Schema        *schema.Schema
+	SchemaVersion uint32
+	I, MaxM       mvcc.Timestamp
+	LastID        int64
+	RowSets       []*rowset.Meta
+}
+
+// Tablet is a partition of a table.
+type Tablet struct {
+	// Set at open, then read-only.
+	id     ID
+	schema *schema.Schema
+	env    Env
+
+	// Safe on their own.
+	stores   atomic.Pointer[stores]
+	locks    keyLocks
+	lastID   atomic.Int64  // largest generated id handed out
+	flushing sync.Mutex    // held over a flush, so that flushes publish in rotation order
+	i, maxM  atomic.Uint64 // watermarks of the last publication
+
+	mu sync.Mutex // guards replacing stores
+}
+
+// stores is what the tablet's rows are in. It is immutable.
+type stores struct {
+	active  *memrowset.MemRowSet
+	rotated []*memrowset.MemRowSet // oldest first
+	disk    *Tree                  // of *diskrowset.RowSet
+}
+
+// Open returns the tablet of the given state. It reads no rowset file. An error says
+// that the description of a rowset makes no sense.
+func Open(env Env, s State) (*Tablet, error) {
+	t := &Tablet{id: s.ID, schema: s.Schema, env: env}
+	t.env.Writer.Schema, t.env.Writer.SchemaVersion = s.Schema, s.SchemaVersion
+	t.env.Disk.Schema = s.Schema
+	t.lastID.Store(s.LastID)
+	t.i.Store(uint64(s.I))
+	t.maxM.Store(uint64(s.MaxM))
+	sets := make([]rowset.RowSet, 0, len(s.RowSets))
+	for _, m := range s.RowSets {
+		rs, err := diskrowset.Open(m, t.env.Disk)
+		if err != nil {
+			for _, open := range sets {
+				open.(*diskrowset.RowSet).Close()
+			}
+			return nil, err
+		}
+		sets = append(sets, rs)
+	}
+	t.stores.Store(&stores{active: t.newMemRowSet(), disk: NewTree(sets)})
+	return t, nil
+}
+
+func (t *Tablet) newMemRowSet() *memrowset.MemRowSet {
+	return memrowset.New(t.env.NewRowSet(), t.schema)
+}
+
+// ID returns the tablet's id.
+func (t *Tablet) ID() ID { return t.id }
+
+// Schema returns the tablet's schema.
+func (t *Tablet) Schema() *schema.Schema { return t.schema }
+
+// Watermark returns I: every insert up to it is in published rowset files.
+func (t *Tablet) Watermark() mvcc.Timestamp { return mvcc.Timestamp(t.i.Load()) }
+
+// Memory is what a tablet holds in memory that a flush would free.
+type Memory struct {
+	Bytes       int64          // of all memrowsets
+	ActiveBytes int64          // of the active one
+	Rotated     int            // memrowsets that wait for their flush
+	Oldest      mvcc.Timestamp // oldest commit in memory, which anchors the log (R9); 0 when there is none
+}
+
+// Memory returns what the tablet holds in memory.
+func (t *Tablet) Memory() Memory {
+	s := t.stores.Load()
+	m := Memory{ActiveBytes: s.active.MemoryBytes(), Rotated: len(s.rotated)}
+	m.Bytes = m.ActiveBytes
+	for _, r := range append(s.rotated[:len(s.rotated):len(s.rotated)], s.active) {
+		if r != s.active {
+			m.Bytes += r.MemoryBytes()
+		}
+		if ts, ok := r.MinTime(); ok && (m.Oldest == 0 || ts < m.Oldest) {
+			m.Oldest = ts
+		}
+	}
+	return m
+}
+
+// RowSets returns the disk rowsets in order of smallest key.
+func (t *Tablet) RowSets() []*diskrowset.RowSet {
+	tree := t.stores.Load().disk
+	out := make([]*diskrowset.RowSet, tree.Len())
+	for i := range out {
+		out[i] = tree.RowSet(i).(*diskrowset.RowSet)
+	}
+	return out
+}
+
+// Rows returns the number of rows, from metadata alone.
+func (t *Tablet) Rows() int64 {
+	s := t.stores.Load()
+	n := s.active.Rows()
+	for _, r := range s.rotated {
+		n += r.Rows()
+	}
+	for i := range s.disk.Len() {
+		n += s.disk.RowSet(i).(*diskrowset.RowSet).Meta().LiveRows
+	}
+	return n
+}
+
+// Verify checks every disk rowset. It returns all damage found.
+func (t *Tablet) Verify(ctx context.Context) []error {
+	var errs []error
+	for _, rs := range t.RowSets() {
+		if err := rs.Verify(ctx); err != nil {
+			errs = append(errs, err)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return errs
+}
+
+// Close lets go of files. Scans that still run fail.
+func (t *Tablet) Close() {
+	for _, rs := range t.RowSets() {
+		rs.Close()
+	}
+}
+
+// Drop is Close that also deletes the files, once nobody reads them.
+func (t *Tablet) Drop() {
+	for _, rs := range t.RowSets() {
+		rs.Drop()
+	}
+}
