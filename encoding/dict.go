@@ -22,6 +22,7 @@ type dictBuilder struct {
 	codes codesBuilder
 	plain bytesBuilder
 	mode  uint32
+	last  int // code of the plain value added last: values often come in runs
 
 	from  *vector.Vector // dictionary of the vector added last
 	remap []uint32       // its codes' codes here plus one, 0 while unknown
@@ -77,11 +78,15 @@ func (b *dictBuilder) add(v *vector.Vector, from, to int) int {
 		if b.codes.full() {
 			return i
 		}
-		code, ok := b.code(data[offsets[i]:offsets[i+1]])
-		if !ok {
-			return i
+		s := data[offsets[i]:offsets[i+1]]
+		if b.words.count() == 0 || string(s) != string(b.words.word(b.last)) {
+			code, ok := b.code(s)
+			if !ok {
+				return i
+			}
+			b.last = int(code)
 		}
-		b.codes.vals = append(b.codes.vals, code)
+		b.codes.vals = append(b.codes.vals, uint32(b.last))
 	}
 	return to - from
 }

@@ -164,11 +164,11 @@ func (e *Encoder) addValues(v *vector.Vector, from, to int) int {
 
 // addNullable hands the non-null rows to the block, a piece at a time.
 func (e *Encoder) addNullable(v *vector.Vector, from, to int) int {
-	at := from
+	at, dense := from, v.Dense()
 	for at < to && !e.Full() {
 		end := min(at+1024, to)
 		e.picked = appendSet(e.picked[:0], v.Valid(), at, end)
-		n := e.addValues(e.pick(v), 0, len(e.picked))
+		n := e.addValues(e.pick(dense), 0, len(e.picked))
 		if n < len(e.picked) {
 			end = int(e.picked[n])
 		}
@@ -179,7 +179,7 @@ func (e *Encoder) addNullable(v *vector.Vector, from, to int) int {
 	return at - from
 }
 
-// pick returns the picked rows of v, densely.
+// pick returns the picked rows of v, which calls none of them null.
 func (e *Encoder) pick(v *vector.Vector) *vector.Vector {
 	if v.Dict() != nil {
 		e.codes = e.codes[:0]

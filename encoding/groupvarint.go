@@ -3,6 +3,7 @@ package encoding
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // Group varint packs four numbers: a selector byte holds their lengths less one, two
@@ -19,24 +20,32 @@ var groupLen = func() (t [256]uint8) {
 // varLen is the number of bytes a number takes in a group.
 func varLen(v uint32) int { return (bits.Len32(v|1) + 7) / 8 }
 
+// maxGroup is the length of the longest group.
+const maxGroup = 17
+
 func appendGroup(dst []byte, g [4]uint32) []byte {
 	at := len(dst)
-	dst = append(dst, 0)
+	dst = slices.Grow(dst, maxGroup)[:at+maxGroup]
+	out, n, le := dst[at:], 1, binary.LittleEndian
+	sel := 0
 	for _, v := range g {
-		n := varLen(v)
-		dst[at] = dst[at]<<2 | byte(n-1)
-		for ; n > 0; n, v = n-1, v>>8 {
-			dst = append(dst, byte(v))
-		}
+		le.PutUint32(out[n:], v) // the bytes past its length are overwritten or cut off
+		k := varLen(v)
+		n, sel = n+k, sel<<2|(k-1)
 	}
-	return dst
+	out[0] = byte(sel)
+	return dst[:at+n]
 }
 
 // appendGroups appends vals, the last group filled with zeros.
 func appendGroups(dst []byte, vals []uint32) []byte {
-	for len(vals) > 0 {
+	dst = slices.Grow(dst, len(vals)/4*9+maxGroup) // offsets of a block take two or three bytes
+	for ; len(vals) >= 4; vals = vals[4:] {
+		dst = appendGroup(dst, [4]uint32(vals))
+	}
+	if len(vals) > 0 {
 		var g [4]uint32
-		vals = vals[copy(g[:], vals):]
+		copy(g[:], vals)
 		dst = appendGroup(dst, g)
 	}
 	return dst
@@ -48,7 +57,7 @@ func readGroup(src []byte) (g [4]uint32, n int) {
 		return g, 0
 	}
 	sel := src[0]
-	if len(src) >= 17 {
+	if len(src) >= maxGroup {
 		return readGroupFast(src, sel)
 	}
 	n = 1
@@ -62,13 +71,13 @@ func readGroup(src []byte) (g [4]uint32, n int) {
 	return g, n
 }
 
-// readGroupFast reads four bytes for each number; src has at least 17.
+// readGroupFast reads four bytes for each number; src has at least maxGroup.
 func readGroupFast(src []byte, sel byte) (g [4]uint32, n int) {
 	le := binary.LittleEndian
 	a := 1 + int(sel>>6) + 1
 	b := a + int(sel>>4&3) + 1
 	c := b + int(sel>>2&3) + 1
-	src = src[:17]
+	src = src[:maxGroup]
 	g[0] = le.Uint32(src[1:]) & groupMask[sel>>6]
 	g[1] = le.Uint32(src[a:]) & groupMask[sel>>4&3]
 	g[2] = le.Uint32(src[b:]) & groupMask[sel>>2&3]

@@ -2,7 +2,7 @@ package encoding
 
 import (
 	"encoding/binary"
-	"math/bits"
+	"unsafe"
 )
 
 // A bit transposition turns E elements of w bytes into 8w planes of E/8 bytes: plane b
@@ -68,78 +68,85 @@ func (s *shuffler) undo(dst, src []byte, width int) {
 	copy(dst[whole:], out[:])
 }
 
-// places[log2(w)][8q+m] is where byte m of the words q, w+q, 2w+q, ... of 64 elements
-// goes: 8k+i, for byte k of element i of each eight.
-var places = func() (t [5][128]uint8) {
-	for lg := range t {
-		w := 1 << lg
-		for p := range 8 * w {
-			t[lg][p] = uint8(p%w*8 + p/w)
-		}
-	}
-	return t
-}()
-
-// shuffle64 is the portable kernel.
+// shuffle64 is the portable kernel. Between the passes, word 8q+m of t has byte m of the
+// words q, w+q, 2w+q, ... of the 64 elements, which is byte k of the elements i, 8+i, 16+i, ...
+// for 8q+m = i*w+k.
 func shuffle64(dst, src []byte, width, stride int) {
-	le := binary.LittleEndian
-	var t [128]uint64
-	place := &places[bits.TrailingZeros8(uint8(width))]
-	step := 8 * width
-	for col := 0; len(src) >= 64*width; col, src = col+8, src[64*width:] {
-		for q := range width {
-			s := src[8*q:]
-			a, b, c, d, e, f, g, h := transposeBytes(le.Uint64(s), le.Uint64(s[step:]), le.Uint64(s[2*step:]), le.Uint64(s[3*step:]),
-				le.Uint64(s[4*step:]), le.Uint64(s[5*step:]), le.Uint64(s[6*step:]), le.Uint64(s[7*step:]))
-			p := place[8*q&127:][:8]
-			t[p[0]&127], t[p[1]&127], t[p[2]&127], t[p[3]&127] = a, b, c, d
-			t[p[4]&127], t[p[5]&127], t[p[6]&127], t[p[7]&127] = e, f, g, h
+	if len(src) == 0 {
+		return
+	}
+	_ = dst[(8*width-1)*stride+len(src)/(8*width)-1] // the last byte written
+	var t [8 * 128]byte
+	tp, out, in, step := unsafe.Pointer(&t), unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0]), 8*width
+	for n := len(src) / (64 * width); n > 0; n-- {
+		for q := 0; q < step; q += 8 {
+			p := unsafe.Add(in, q)
+			a, b, c, d, e, f, g, h := transposeBytes(load(p, 0), load(p, step), load(p, 2*step), load(p, 3*step),
+				load(p, 4*step), load(p, 5*step), load(p, 6*step), load(p, 7*step))
+			o := unsafe.Add(tp, 8*q)
+			store4(o, 8, a, b, c, d)
+			store4(unsafe.Add(o, 4*8), 8, e, f, g, h)
 		}
 		for k := range width {
-			x := t[8*k&127:][:8]
-			a, b, c, d, e, f, g, h := transposeBits(x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7])
-			o := dst[8*k*stride+col:]
-			le.PutUint64(o, a)
-			le.PutUint64(o[stride:], b)
-			le.PutUint64(o[2*stride:], c)
-			le.PutUint64(o[3*stride:], d)
-			le.PutUint64(o[4*stride:], e)
-			le.PutUint64(o[5*stride:], f)
-			le.PutUint64(o[6*stride:], g)
-			le.PutUint64(o[7*stride:], h)
+			p := unsafe.Add(tp, 8*k)
+			a, b, c, d, e, f, g, h := transposeBits(load(p, 0), load(p, step), load(p, 2*step), load(p, 3*step),
+				load(p, 4*step), load(p, 5*step), load(p, 6*step), load(p, 7*step))
+			o := unsafe.Add(out, 8*k*stride)
+			store4(o, stride, a, b, c, d)
+			store4(unsafe.Add(o, 4*stride), stride, e, f, g, h)
+		}
+		if n > 1 {
+			in, out = unsafe.Add(in, 64*width), unsafe.Add(out, 8)
 		}
 	}
 }
 
 // unshuffle64 is the inverse of shuffle64. Both transpositions are their own inverse.
 func unshuffle64(dst, src []byte, width, stride int) {
-	le := binary.LittleEndian
-	var t [128]uint64
-	place := &places[bits.TrailingZeros8(uint8(width))]
-	step := 8 * width
-	for col := 0; len(dst) >= 64*width; col, dst = col+8, dst[64*width:] {
+	if len(dst) == 0 {
+		return
+	}
+	_ = src[(8*width-1)*stride+len(dst)/(8*width)-1] // the last byte read
+	var t [8 * 128]byte
+	tp, out, in, step := unsafe.Pointer(&t), unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0]), 8*width
+	for n := len(dst) / (64 * width); n > 0; n-- {
 		for k := range width {
-			s := src[8*k*stride+col:]
-			x := t[8*k&127:][:8]
-			x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7] = transposeBits(le.Uint64(s), le.Uint64(s[stride:]),
-				le.Uint64(s[2*stride:]), le.Uint64(s[3*stride:]), le.Uint64(s[4*stride:]), le.Uint64(s[5*stride:]),
-				le.Uint64(s[6*stride:]), le.Uint64(s[7*stride:]))
+			p := unsafe.Add(in, 8*k*stride)
+			a, b, c, d, e, f, g, h := transposeBits(load(p, 0), load(p, stride), load(p, 2*stride), load(p, 3*stride),
+				load(p, 4*stride), load(p, 5*stride), load(p, 6*stride), load(p, 7*stride))
+			o := unsafe.Add(tp, 8*k)
+			store4(o, step, a, b, c, d)
+			store4(unsafe.Add(o, 4*step), step, e, f, g, h)
 		}
-		for q := range width {
-			p := place[8*q&127:][:8]
-			a, b, c, d, e, f, g, h := transposeBytes(t[p[0]&127], t[p[1]&127], t[p[2]&127], t[p[3]&127],
-				t[p[4]&127], t[p[5]&127], t[p[6]&127], t[p[7]&127])
-			o := dst[8*q:]
-			le.PutUint64(o, a)
-			le.PutUint64(o[step:], b)
-			le.PutUint64(o[2*step:], c)
-			le.PutUint64(o[3*step:], d)
-			le.PutUint64(o[4*step:], e)
-			le.PutUint64(o[5*step:], f)
-			le.PutUint64(o[6*step:], g)
-			le.PutUint64(o[7*step:], h)
+		for q := 0; q < step; q += 8 {
+			p := unsafe.Add(tp, 8*q)
+			a, b, c, d, e, f, g, h := transposeBytes(load(p, 0), load(p, 8), load(p, 16), load(p, 24),
+				load(p, 32), load(p, 40), load(p, 48), load(p, 56))
+			o := unsafe.Add(out, q)
+			store4(o, step, a, b, c, d)
+			store4(unsafe.Add(o, 4*step), step, e, f, g, h)
+		}
+		if n > 1 {
+			in, out = unsafe.Add(in, 8), unsafe.Add(out, 64*width)
 		}
 	}
+}
+
+// load reads a little-endian word. The kernels check their bounds once, at the start.
+func load(p unsafe.Pointer, offset int) uint64 {
+	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(p, offset))[:])
+}
+
+func store(p unsafe.Pointer, offset int, v uint64) {
+	binary.LittleEndian.PutUint64((*[8]byte)(unsafe.Add(p, offset))[:], v)
+}
+
+// store4 writes four words that lie step bytes apart.
+func store4(p unsafe.Pointer, step int, a, b, c, d uint64) {
+	store(p, 0, a)
+	store(p, step, b)
+	store(p, 2*step, c)
+	store(p, 3*step, d)
 }
 
 // transposeBytes transposes an 8x8 matrix of bytes, one row a word.

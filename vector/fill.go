@@ -2,6 +2,7 @@ package vector
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/minikudu/minikudu/schema"
 )
@@ -135,13 +136,14 @@ func spread[T Fixed](vals []T, valid Bitmap, k int) {
 }
 
 func spreadBits(b, valid Bitmap, k, n int) Bitmap {
-	for i := n - 1; i >= 0; i-- {
-		if valid.Get(i) {
-			k--
-			b.Put(i, b.Get(k))
-		} else {
-			b.Clear(i)
+	for w := Words(n) - 1; w >= 0; w-- {
+		k -= bits.OnesCount64(valid[w])
+		vals, out := b.extract(k), uint64(0)
+		for left := valid[w]; left != 0; left &= left - 1 {
+			out |= left & -left & -(vals & 1)
+			vals >>= 1
 		}
+		b[w] = out
 	}
 	return b
 }
@@ -155,4 +157,11 @@ func spreadOffsets(offsets []int32, valid Bitmap, k, n int) []int32 {
 		}
 	}
 	return offsets
+}
+
+// Dense returns a vector that shares the values of v and calls none of them null.
+func (v *Vector) Dense() *Vector {
+	d := *v
+	d.valid = nil
+	return &d
 }
