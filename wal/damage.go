@@ -12,18 +12,11 @@ import (
 // judge decides what a bad frame in the current segment means (I4): damage, which
 // is an error, or the end of the log, which drops everything after it.
 func (p *replayer) judge(ctx context.Context, bad *badFrame) error {
-	at := bad.pos
-	if p.start != (Position{}) {
-		at = p.start
-	}
-	if bad.fatal || at.Before(p.claim) {
+	if bad.fatal || p.past(bad, p.claim) {
 		return p.damage(bad, fmt.Sprintf("the log was durable up to %v", p.claim))
 	}
 	p.dropOpen(bad)
 	for _, s := range p.log.found {
-		if s.number == p.out.End.Segment {
-			s.used = p.out.End.Offset
-		}
 		if s.number < p.seg.number {
 			continue
 		}
@@ -31,28 +24,42 @@ func (p *replayer) judge(ctx context.Context, bad *badFrame) error {
 		if s == p.seg {
 			from = bad.pos.Offset
 		}
-		claim, drop, err := p.evidence(ctx, s, from, at)
-		if err != nil {
+		claim, drop, err := p.evidence(ctx, s, from, bad)
+		switch {
+		case err != nil:
 			return err
-		}
-		if at.Before(claim) && s.err != nil {
+		case p.past(bad, claim) && s.err != nil:
 			return s.err
-		}
-		if at.Before(claim) {
+		case p.past(bad, claim):
+			if !s.linked { // it was used, so it had a link
+				bad = &badFrame{pos: Position{s.number, binfmt.HeaderSize}, reason: "bad link"}
+			}
 			return p.damage(bad, fmt.Sprintf("%s says that the log was durable up to %v", s.name, claim))
 		}
 		p.dropRest(s, drop, bad)
 	}
+	for _, s := range p.log.found {
+		if s.number == p.out.End.Segment {
+			s.used = p.out.End.Offset
+		}
+	}
 	return nil
 }
 
-// evidence looks in segment s from the given offset for a frame that says the log
-// was durable past at. Drop is what the segment holds there: its first frame, or
-// anything that is not zero.
-func (p *replayer) evidence(ctx context.Context, s *segment, from int64, at Position) (claim Position, drop Drop, err error) {
+// past reports whether a claim covers something that cannot be read: the bad frame,
+// or what follows the last whole record in the same segment. (The bad frame lies in
+// the next segment if that begins with it.)
+func (p *replayer) past(bad *badFrame, claim Position) bool {
+	end := p.out.End
+	return bad.pos.Before(claim) || claim.Segment == end.Segment && end.Before(claim)
+}
+
+// evidence looks in segment s from the given offset for a frame whose claim is past
+// the bad one. Drop is what the segment holds there.
+func (p *replayer) evidence(ctx context.Context, s *segment, from int64, bad *badFrame) (claim Position, drop Drop, err error) {
 	last, err := scan(ctx, p.log.fs, s, from, func(_ int64, f *frame) bool {
 		claim = f.synced
-		return at.Before(claim)
+		return p.past(bad, claim)
 	})
 	if from == 0 && last <= binfmt.HeaderSize {
 		last = 0 // never used

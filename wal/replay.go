@@ -74,6 +74,7 @@ type replayer struct {
 	seg    *segment
 	in     *reader
 	first  bool     // no segment was read before seg
+	last   *segment // the last member
 	record []byte   // data of the record being assembled
 	head   frame    // its first frame
 	start  Position // of its first frame; zero between records
@@ -91,6 +92,11 @@ type badFrame struct {
 func (p *replayer) run(ctx context.Context) error {
 	p.claim = p.log.opts.End
 	p.first = true
+	for _, s := range p.log.found {
+		if s.member {
+			p.last = s
+		}
+	}
 	for _, s := range p.log.found {
 		if !s.member {
 			continue
@@ -136,6 +142,9 @@ func (p *replayer) frames(ctx context.Context) (*badFrame, error) {
 	for p.seg.end < 0 || p.in.off < p.seg.end {
 		at := Position{p.seg.number, p.in.off}
 		f, bad, err := p.next(ctx, at)
+		if bad != nil && bad.reason == "" && p.seg.end < 0 && p.seg != p.last {
+			return nil, nil // the next segment's link is damaged
+		}
 		if err != nil || bad != nil {
 			return bad, err
 		}
@@ -243,10 +252,10 @@ func (p *replayer) accept(f *frame, at Position) *badFrame {
 // deliver accounts for the frame f and hands over the record that it completes.
 func (p *replayer) deliver(f *frame) error {
 	p.seg.used = p.in.off
-	if p.orphan || f.typ != typeLink && !f.part.ends() {
+	if f.typ != typeLink && !f.part.ends() {
 		return nil
 	}
-	if f.typ != typeLink && f.typ != typeEnd {
+	if f.typ != typeLink && f.typ != typeEnd && !p.orphan {
 		if err := p.call(); err != nil {
 			return err
 		}

@@ -184,28 +184,29 @@ func (r *reader) peek(ctx context.Context, n int) ([]byte, error) {
 	return r.buf[r.r:min(r.w, r.r+n)], nil
 }
 
-// fill reads on; small reads stay small, so that a survey does not read chunks.
+// fill reads on. The buffer is no larger than what is left of the file; a survey,
+// which starts at offset 0, reads no more than it asks for.
 func (r *reader) fill(ctx context.Context, n int) error {
-	want := chunkSize
+	want := int64(chunkSize)
 	if r.buf == nil && r.off == 0 {
-		want = n
+		want = int64(n)
 	}
+	want = min(want, r.left())
 	r.w = copy(r.buf, r.buf[r.r:r.w])
 	r.r = 0
-	if len(r.buf) < want {
+	if int64(len(r.buf)) < want {
 		r.buf = append(make([]byte, 0, want), r.buf[:r.w]...)[:want]
 	}
-	at := r.off + int64(r.w)
-	want = int(min(int64(want-r.w), max(r.size-at, 0)))
-	got, err := r.file.ReadAtContext(ctx, r.buf[r.w:r.w+want], at)
+	more := r.buf[r.w:max(want, int64(r.w))]
+	got, err := r.file.ReadAtContext(ctx, more, r.off+int64(r.w))
 	r.w += got
-	if got == want || errors.Is(err, io.EOF) {
+	if got == len(more) || errors.Is(err, io.EOF) {
 		return nil
 	}
 	if err == nil {
 		err = io.ErrUnexpectedEOF
 	}
-	return fmt.Errorf("reading %s at %d: %w", r.file.Name(), at, err)
+	return fmt.Errorf("reading %s at %d: %w", r.file.Name(), r.off, err)
 }
 
 // skip consumes n peeked bytes.
