@@ -64,6 +64,13 @@ func (t *Tablet) Flush(ctx context.Context) (Flushed, error) {
 	return f, nil
 }
 
+// Exclude calls f while no flush of the tablet runs.
+func (t *Tablet) Exclude(f func() error) error {
+	t.flushing.Lock()
+	defer t.flushing.Unlock()
+	return f()
+}
+
 // outputs are files that are written but not yet part of the tablet.
 type outputs struct {
 	files []diskrowset.Written

@@ -1,0 +1,202 @@
+package minikudu
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// background flushes memory rowsets when there is a reason to, one at a time.
+type background struct {
+	db     *DB
+	kick   chan struct{} // one token: look for work
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	jobs   atomic.Int64
+}
+
+const (
+	firstBackoff = 100 * time.Millisecond
+	lastBackoff  = 10 * time.Second
+)
+
+func newBackground(db *DB) *background {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &background{db: db, kick: make(chan struct{}, 1), ctx: ctx, cancel: cancel}
+}
+
+func (b *background) start() { b.done.Go(b.run) }
+
+// stop ends the work and waits for the step in progress to notice.
+func (b *background) stop() {
+	b.cancel()
+	b.done.Wait()
+}
+
+// wake asks for a look; it never waits.
+func (b *background) wake() {
+	select {
+	case b.kick <- struct{}{}:
+	default:
+	}
+}
+
+// run does what is to be done whenever it is woken. After a failure it pauses, ever
+// longer while failures go on.
+func (b *background) run() {
+	backoff := firstBackoff
+	for {
+		select {
+		case <-b.ctx.Done():
+			return
+		case <-b.kick:
+		}
+		for b.ctx.Err() == nil {
+			worked, err := b.step()
+			if err == nil {
+				backoff = firstBackoff
+				if !worked {
+					break
+				}
+				continue
+			}
+			if b.ctx.Err() != nil {
+				return
+			}
+			b.db.backgroundError(err)
+			b.pause(backoff)
+			backoff = min(2*backoff, lastBackoff)
+		}
+	}
+}
+
+func (b *background) pause(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-b.ctx.Done():
+	}
+}
+
+// step flushes the table that needs it most, if any does.
+func (b *background) step() (worked bool, err error) {
+	t, reason := b.pick()
+	if t == nil {
+		return false, nil
+	}
+	b.db.rotate(t)
+	return true, b.db.flushOne(b.ctx, t, reason)
+}
+
+// pick returns the table to flush and why, nil for none.
+func (b *background) pick() (*Table, string) {
+	var full, largest, oldest *Table
+	var fullBytes, largestBytes int64
+	var anchor Timestamp
+	for _, t := range b.db.tableList() {
+		m := t.tablet.Memory()
+		if m.Rotated > 0 {
+			return t, "size"
+		}
+		if m.ActiveBytes >= b.db.opts.FlushBytes && m.ActiveBytes > fullBytes {
+			full, fullBytes = t, m.ActiveBytes
+		}
+		if m.Oldest > 0 && m.ActiveBytes > largestBytes {
+			largest, largestBytes = t, m.ActiveBytes
+		}
+		if m.Oldest > 0 && (oldest == nil || m.Oldest < anchor) {
+			oldest, anchor = t, m.Oldest
+		}
+	}
+	switch {
+	case full != nil:
+		return full, "size"
+	case largest != nil && b.db.memory.used.Load() > b.db.memory.limit/4*3:
+		return largest, "memory"
+	case oldest != nil && b.db.log.Size() > b.db.opts.LogBytes:
+		return oldest, "log"
+	}
+	return nil, ""
+}
+
+// rotate makes a new memory rowset in the table, leaving the old one to be flushed.
+func (db *DB) rotate(t *Table) bool {
+	db.commit.Lock()
+	defer db.commit.Unlock()
+	return t.tablet.Rotate()
+}
+
+// flushOne flushes the table's oldest rotated memory rowset and reports it.
+func (db *DB) flushOne(ctx context.Context, t *Table, reason string) error {
+	info := FlushInfo{Job: db.background.jobs.Add(1), Table: t.name, Reason: reason}
+	if f := db.opts.Events.FlushBegin; f != nil {
+		f(info)
+	}
+	begin := time.Now()
+	f, err := t.tablet.Flush(ctx)
+	info.Rows, info.Memory, info.RowSets, info.Bytes = f.Rows, f.Memory, f.Files, f.Bytes
+	info.Duration, info.Err = time.Since(begin), err
+	if err == nil {
+		db.memory.shrink(f.Memory, info.Duration)
+		db.metrics.flushed(f)
+		err = db.trimLog(ctx)
+	}
+	if end := db.opts.Events.FlushEnd; end != nil {
+		end(info)
+	}
+	db.opts.Logger.Info("flush", "info", info.String())
+	if err != nil {
+		return fmt.Errorf("flushing table %q: %w", t.name, err)
+	}
+	return nil
+}
+
+// flushTable writes everything the table holds in memory now.
+func (db *DB) flushTable(ctx context.Context, t *Table, reason string) error {
+	db.rotate(t)
+	for t.tablet.Memory().Rotated > 0 {
+		if err := db.flushOne(ctx, t, reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Flush writes the rows that the table holds in memory to rowset files and frees
+// the part of the log that kept them.
+func (t *Table) Flush(ctx context.Context) error {
+	if err := t.db.enterWrite(); err != nil {
+		return err
+	}
+	defer t.db.gate.exit()
+	if t.dropped.Load() {
+		return fmt.Errorf("table %q: %w", t.name, ErrNotFound)
+	}
+	return t.db.flushTable(ctx, t, "asked")
+}
+
+// anchor returns the oldest commit that only the log makes durable (R9).
+func (db *DB) anchor() Timestamp {
+	// Commits on their way are above visible; take it first, so that one that becomes
+	// visible meanwhile is seen in its memory rowset.
+	anchor := db.snapshot() + 1
+	for _, t := range db.tableList() {
+		if m := t.tablet.Memory(); m.Oldest > 0 {
+			anchor = min(anchor, m.Oldest)
+		}
+	}
+	return anchor
+}
+
+// backgroundError reports a failed step.
+func (db *DB) backgroundError(err error) {
+	db.metrics.backgroundErrors.Add(1)
+	db.opts.Logger.Error("background step failed, it will be retried", "error", err)
+	if f := db.opts.Events.BackgroundError; f != nil {
+		f(err)
+	}
+}

@@ -1,0 +1,196 @@
+package minikudu
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/minikudu/minikudu/internal/manifest"
+	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/tablet"
+)
+
+// Column describes a column: see package schema.
+type Column = schema.Column
+
+// TableSpec describes a table to be created.
+type TableSpec struct {
+	// Columns in any order; key columns are put first. Their ids are assigned.
+	Columns []Column
+	// Key names the primary key columns, in key order.
+	Key []string
+	// NonUnique adds a generated int64 column named auto_incrementing_id as the last
+	// key column, counting from 1, so that rows may share the named key.
+	NonUnique bool
+}
+
+// CreateTable makes a table, durable when it returns. An existing name is
+// ErrAlreadyPresent, a bad description a schema.SchemaError; then nothing was made.
+func (db *DB) CreateTable(ctx context.Context, name string, spec TableSpec) (*Table, error) {
+	if err := db.enterWrite(); err != nil {
+		return nil, err
+	}
+	defer db.gate.exit()
+	sch, err := spec.schema(db.opts.Limits)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTableName(name, db.opts.Limits.MaxNameBytes); err != nil {
+		return nil, err
+	}
+	db.catalog.change.Lock()
+	defer db.catalog.change.Unlock()
+	if _, err := db.Table(name); err == nil {
+		return nil, fmt.Errorf("table %q: %w", name, ErrAlreadyPresent)
+	}
+	return db.addTable(ctx, name, sch)
+}
+
+// schema returns the schema with ids assigned.
+func (s *TableSpec) schema(limits schema.Limits) (*schema.Schema, error) {
+	columns := append([]Column(nil), s.Columns...)
+	key := append([]string(nil), s.Key...)
+	for i := range columns {
+		if columns[i].Name == schema.AutoIncrementName {
+			return nil, &schema.SchemaError{Column: columns[i].Name, Reason: "the name is reserved for the generated id"}
+		}
+		if columns[i].ReadDefault.IsNull() {
+			columns[i].ReadDefault = columns[i].Default
+		}
+	}
+	if s.NonUnique {
+		columns = append(columns, Column{Name: schema.AutoIncrementName, Type: schema.Int64})
+		key = append(key, schema.AutoIncrementName)
+	}
+	sch, err := schema.New(columns, key, limits)
+	if err != nil {
+		return nil, err
+	}
+	columns = sch.Columns()
+	for i := range columns {
+		columns[i].ID = schema.ColumnID(i)
+	}
+	return schema.New(columns, key, limits)
+}
+
+func checkTableName(name string, max int) error {
+	reason := ""
+	switch {
+	case name == "":
+		reason = "empty"
+	case len(name) > max:
+		reason = fmt.Sprintf("%d bytes, at most %d", len(name), max)
+	case !utf8.ValidString(name) || strings.ContainsRune(name, 0):
+		reason = "must be UTF-8 without NUL"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: table name: %s", ErrInvalidArgument, reason)
+}
+
+// addTable writes a new table to the manifest and opens it.
+func (db *DB) addTable(ctx context.Context, name string, sch *schema.Schema) (*Table, error) {
+	s := db.manifest.State()
+	mt := &manifest.Table{ID: s.NextTable, Name: name, State: manifest.TableLive, NextColumn: schema.ColumnID(sch.Len()),
+		Limits: db.opts.Limits, Versions: []manifest.SchemaVersion{{Version: 1, At: db.clock.Now(), NumKey: sch.NumKey()}}}
+	for _, c := range sch.Columns() {
+		mt.Versions[0].Columns = append(mt.Versions[0].Columns, manifest.Column{Column: c})
+	}
+	tab := &manifest.Tablet{ID: s.NextTablet, Table: mt.ID, State: manifest.TabletLive}
+	if err := db.manifest.Apply(ctx, &manifest.Edit{Tables: []*manifest.Table{mt}, AddTablets: []*manifest.Tablet{tab}}); err != nil {
+		return nil, fmt.Errorf("creating table %q: %w", name, err)
+	}
+	opened, err := tablet.Open(db.tabletEnv(s), tablet.State{ID: tablet.ID(tab.ID), Schema: sch, SchemaVersion: 1})
+	if err != nil {
+		return nil, fmt.Errorf("creating table %q: %w", name, err)
+	}
+	t := newTable(db, uint64(mt.ID), name, sch, 1, opened)
+	db.setTables(append(append([]*Table(nil), db.tableList()...), t))
+	return t, nil
+}
+
+// Table returns the named table; a missing one is ErrNotFound, naming those there are.
+func (db *DB) Table(name string) (*Table, error) {
+	db.catalog.RLock()
+	t, list := db.catalog.tables[name], db.catalog.list
+	db.catalog.RUnlock()
+	if db.gate.isShut() {
+		return nil, ErrClosed
+	}
+	if t != nil {
+		return t, nil
+	}
+	var names []string
+	for _, t := range list {
+		if names = append(names, t.name); len(names) == 20 {
+			names = append(names, "…")
+			break
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("table %q: %w: there are no tables", name, ErrNotFound)
+	}
+	return nil, fmt.Errorf("table %q: %w: there is %s", name, ErrNotFound, strings.Join(names, ", "))
+}
+
+// DropTable removes a table and its data. Scans that run over it finish; its files
+// go when the last of them has.
+func (db *DB) DropTable(ctx context.Context, name string) error {
+	if err := db.enterWrite(); err != nil {
+		return err
+	}
+	defer db.gate.exit()
+	db.catalog.change.Lock()
+	defer db.catalog.change.Unlock()
+	t, err := db.Table(name)
+	if err != nil {
+		return err
+	}
+	return t.tablet.Exclude(func() error { return db.removeTable(ctx, t) })
+}
+
+// removeTable takes a table out of the catalog. No flush of it is running.
+func (db *DB) removeTable(ctx context.Context, t *Table) error {
+	db.commit.Lock() // commits that are logged already go on, later ones see the mark
+	t.dropped.Store(true)
+	db.apply.Lock()
+	memory := t.tablet.Memory().Bytes
+	db.apply.Unlock()
+	db.commit.Unlock()
+	if err := db.manifest.Apply(ctx, db.removal(t)); err != nil {
+		t.dropped.Store(false)
+		return fmt.Errorf("dropping table %q: %w", t.name, err)
+	}
+	var rest []*Table
+	for _, o := range db.tableList() {
+		if o != t {
+			rest = append(rest, o)
+		}
+	}
+	db.setTables(rest)
+	db.memory.release(memory)
+	t.tablet.Drop()
+	return nil
+}
+
+// removal is the edit that removes a table and its files.
+func (db *DB) removal(t *Table) *manifest.Edit {
+	id := manifest.TabletID(t.tablet.ID())
+	e := &manifest.Edit{ClockFloor: db.snapshot(), RemoveTablets: []manifest.TabletID{id}, RemoveTables: []manifest.TableID{manifest.TableID(t.id)}}
+	for _, m := range db.manifest.State().RowSets[id] {
+		for _, sec := range m.Sections {
+			e.RemoveFiles = appendOnce(e.RemoveFiles, sec.File)
+		}
+	}
+	return e
+}
+
+func appendOnce[T comparable](list []T, x T) []T {
+	for _, y := range list {
+		if y == x {
+			return list
+		}
+	}
+	return append(list, x)
+}

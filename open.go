@@ -1,0 +1,417 @@
+package minikudu
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/minikudu/minikudu/diskrowset"
+	"github.com/minikudu/minikudu/internal/binfmt"
+	"github.com/minikudu/minikudu/internal/cache"
+	"github.com/minikudu/minikudu/internal/filecache"
+	"github.com/minikudu/minikudu/internal/manifest"
+	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/internal/record"
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/tablet"
+	"github.com/minikudu/minikudu/vfs"
+	"github.com/minikudu/minikudu/wal"
+)
+
+// Names in the directory of a store.
+const (
+	lockName = "LOCK"
+	dataName = "data" // rowset files
+	logName  = "wal"  // log segments
+)
+
+// Open opens the store in dir, which it makes unless the options forbid it. It fails
+// at once with ErrLocked when the store is open elsewhere. opts may be nil.
+func Open(dir string, opts *Options) (*DB, error) {
+	if opts != nil {
+		if err := opts.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	db := &DB{dir: dir, opts: opts.withDefaults(), gate: newGate()}
+	db.fs = db.opts.FS
+	if err := db.open(context.Background()); err != nil {
+		return nil, fmt.Errorf("opening %s: %w", dir, err)
+	}
+	return db, nil
+}
+
+// OpenInMemory opens a new store that lives in memory until it is closed.
+func OpenInMemory(opts *Options) (*DB, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	o.FS = vfs.NewMem()
+	return Open("store", &o)
+}
+
+// open runs the steps of an open. When one fails, what the others took is released.
+func (db *DB) open(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			db.abandon()
+		}
+	}()
+	steps := []func(context.Context) error{
+		db.lockDir, db.openManifest, db.checkFiles, db.makeParts, db.openTables, db.openLog, db.replay, db.startLog,
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	db.background.start()
+	db.background.wake()
+	return nil
+}
+
+// abandon releases what a failed open took.
+func (db *DB) abandon() {
+	for _, t := range db.catalog.list {
+		t.tablet.Close()
+	}
+	if db.log != nil {
+		_, _ = db.log.Close()
+	}
+	if db.manifest != nil {
+		_ = db.manifest.Close()
+	}
+	if db.lock != nil {
+		_ = db.lock.Close()
+	}
+}
+
+// lockDir makes the directory where that is allowed, and takes the lock.
+func (db *DB) lockDir(context.Context) error {
+	create := !db.opts.ReadOnly && !db.opts.ErrorIfMissing
+	names, err := db.fs.List(db.dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && create:
+		if err := db.makeDir(); err != nil {
+			return err
+		}
+	case err != nil:
+		return err
+	}
+	if !slices.ContainsFunc(names, isManifest) {
+		if !create {
+			return fmt.Errorf("there is no store: %w", fs.ErrNotExist)
+		}
+		if foreign := slices.IndexFunc(names, isForeign); foreign >= 0 {
+			return fmt.Errorf("%w: the directory holds other things (%s) and no store", ErrInvalidArgument, names[foreign])
+		}
+	}
+	db.lock, err = db.fs.Lock(db.fs.Join(db.dir, lockName), db.opts.ReadOnly, !db.opts.ReadOnly)
+	return err
+}
+
+// makeDir makes the directory and its entry durable.
+func (db *DB) makeDir() error {
+	if err := db.fs.MkdirAll(db.dir); err != nil {
+		return err
+	}
+	return db.fs.SyncDir(db.fs.Join(db.dir, ".."))
+}
+
+func isManifest(name string) bool {
+	_, ok := manifest.ParseName(name)
+	return ok
+}
+
+// isForeign reports whether a name is not what an unfinished creation leaves.
+func isForeign(name string) bool {
+	return name != lockName && name != dataName && name != logName && name != "lost+found"
+}
+
+// openManifest reads the catalog, or begins a new one.
+func (db *DB) openManifest(context.Context) (err error) {
+	db.manifest, err = manifest.Open(db.fs, db.dir, db.opts.ReadOnly)
+	missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, manifest.ErrInterrupted)
+	if !missing || db.opts.ReadOnly || db.opts.ErrorIfMissing {
+		return err
+	}
+	for _, sub := range []string{dataName, logName} {
+		if err := db.fs.MkdirAll(db.fs.Join(db.dir, sub)); err != nil {
+			return err
+		}
+	}
+	if err := db.fs.SyncDir(db.dir); err != nil {
+		return err
+	}
+	var id binfmt.UUID
+	rand.Read(id[:])
+	db.manifest, err = manifest.Create(db.fs, db.dir, id)
+	return err
+}
+
+// checkFiles compares the rowset files with the manifest: a missing one is damage,
+// one that no edit names is what an unfinished flush left and is removed.
+func (db *DB) checkFiles(context.Context) error {
+	s := db.manifest.State()
+	db.nextFile.Store(uint64(s.NextFile))
+	db.nextRowSet.Store(uint64(s.NextRowSet))
+	dir := db.fs.Join(db.dir, dataName)
+	names, err := db.fs.List(dir)
+	if err != nil && !(errors.Is(err, fs.ErrNotExist) && len(s.Files) == 0) {
+		return err
+	}
+	here := make(map[rowset.FileNum]bool, len(names))
+	for _, name := range names {
+		n, ok := diskrowset.ParseFileName(name)
+		if !ok {
+			continue
+		}
+		here[n] = true
+		db.nextFile.Store(max(db.nextFile.Load(), uint64(n)+1))
+		if _, known := s.Files[n]; !known && !db.opts.ReadOnly {
+			if err := db.fs.Remove(db.fs.Join(dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	for n := range s.Files {
+		if !here[n] {
+			return &vfs.CorruptionError{Path: db.fs.Join(dir, diskrowset.FileName(n)), Section: "rowset file", Err: fs.ErrNotExist}
+		}
+	}
+	return nil
+}
+
+// makeParts makes what the tables share.
+func (db *DB) makeParts(context.Context) error {
+	o := db.opts
+	s := db.manifest.State()
+	floor := s.ClockFloor
+	for _, t := range s.Tablets {
+		floor = max(floor, t.FlushedTo, t.MaxDurable)
+	}
+	db.visible.Store(uint64(floor))
+	db.clock = mvcc.NewClock(floor, o.Now, o.AllowClockStep)
+	db.files = filecache.New(db.fs, o.MaxOpenFiles)
+	db.pages = cache.New[cache.Page](o.MemoryBudget / 2)
+	db.background = newBackground(db)
+	db.memory = &memoryGate{limit: max(o.MemoryBudget/4, 2*o.FlushBytes), events: o.Events, stop: db.gate.shut,
+		freed: make(chan struct{}, 1), kick: db.background.wake}
+	db.trimmed.first = s.Log.FirstSegment
+	return nil
+}
+
+// openTables opens the tables of the catalog. It reads no rowset file.
+func (db *DB) openTables(context.Context) error {
+	s := db.manifest.State()
+	byTable := map[manifest.TableID]*manifest.Tablet{}
+	for _, t := range s.Tablets {
+		byTable[t.Table] = t
+	}
+	var list []*Table
+	for id, mt := range s.Tables {
+		if mt.State != manifest.TableLive || byTable[id] == nil {
+			continue
+		}
+		t, err := db.openTable(s, mt, byTable[id])
+		if err != nil {
+			return fmt.Errorf("table %q: %w", mt.Name, err)
+		}
+		list = append(list, t)
+	}
+	db.setTables(list)
+	return nil
+}
+
+func (db *DB) openTable(s *manifest.State, mt *manifest.Table, tab *manifest.Tablet) (*Table, error) {
+	v := mt.Current()
+	sch, err := v.Schema(mt.Limits)
+	if err != nil {
+		return nil, err
+	}
+	state := tablet.State{ID: tablet.ID(tab.ID), Schema: sch, SchemaVersion: v.Version, I: tab.FlushedTo, MaxM: tab.MaxDurable,
+		LastID: tab.NextAutoIncrement}
+	for _, m := range s.RowSets[tab.ID] {
+		state.RowSets = append(state.RowSets, m)
+	}
+	t, err := tablet.Open(db.tabletEnv(s), state)
+	if err != nil {
+		return nil, err
+	}
+	return newTable(db, uint64(mt.ID), mt.Name, sch, v.Version, t), nil
+}
+
+// tabletEnv is what every tablet gets of the store.
+func (db *DB) tabletEnv(s *manifest.State) tablet.Env {
+	dir := db.fs.Join(db.dir, dataName)
+	return tablet.Env{
+		Disk:      diskrowset.Env{FS: db.fs, Files: db.files, Pages: db.pages, Dir: dir, StoreID: s.Store},
+		Writer:    diskrowset.WriterOptions{FS: db.fs, Dir: dir, StoreID: s.Store, NewFile: db.newFile, TargetBytes: db.opts.RowSetBytes},
+		NewRowSet: db.newRowSet,
+		SyncLog:   func(ctx context.Context, ts mvcc.Timestamp) error { return db.syncLog(ctx, ts) },
+		Publish:   db.publish,
+	}
+}
+
+// syncLog makes the log durable through ts. While the log is replayed there is
+// nothing to sync: what was read back is on disk already, and is made so first.
+func (db *DB) syncLog(ctx context.Context, ts mvcc.Timestamp) error {
+	if !db.logStarted.Load() {
+		return nil
+	}
+	return db.log.SyncThrough(ctx, ts)
+}
+
+// publish writes a tablet's change to the manifest.
+func (db *DB) publish(ctx context.Context, p *tablet.Publication) error {
+	id := manifest.TabletID(p.Tablet)
+	e := &manifest.Edit{UpdateTablets: []manifest.TabletUpdate{{ID: id,
+		Watermarks: manifest.Watermarks{FlushedTo: p.I, MaxDurable: p.MaxM, NextAutoIncrement: p.LastID}}}}
+	for _, w := range p.Add {
+		e.AddFiles = append(e.AddFiles, manifest.File{Num: w.File, Kind: binfmt.FileRowSet, Size: w.Size, HasChecksum: true, Checksum: w.Checksum})
+		e.AddRowSets = append(e.AddRowSets, manifest.TabletRowSet{Tablet: id, Meta: w.Meta})
+	}
+	return db.manifest.Apply(ctx, e)
+}
+
+// openLog surveys the log.
+func (db *DB) openLog(ctx context.Context) (err error) {
+	s := db.manifest.State()
+	o := wal.Options{Store: s.Store, First: s.Log.FirstSegment, ReadOnly: db.opts.ReadOnly, Interval: db.opts.SyncInterval}
+	if n := len(s.Log.Ends); n > 0 {
+		o.End = wal.Position{Segment: s.Log.Ends[n-1].Segment, Offset: s.Log.Ends[n-1].Offset}
+	}
+	db.log, err = wal.Open(ctx, db.fs, db.fs.Join(db.dir, logName), o)
+	return err
+}
+
+// replay puts the log's rows back into memory (R10).
+func (db *DB) replay(ctx context.Context) error {
+	begin := time.Now()
+	r := &replayer{db: db, tables: map[uint64]*Table{}}
+	for _, t := range db.catalog.list {
+		r.tables[uint64(t.tablet.ID())] = t
+	}
+	got, err := db.log.Replay(ctx, func(rec *wal.Record) error { return r.apply(ctx, rec) })
+	if err != nil {
+		return err
+	}
+	floor := db.snapshot()
+	if got.Records > 0 && got.LastTimestamp > floor {
+		floor = got.LastTimestamp
+	}
+	if err := r.checkWatermarks(got); err != nil {
+		return err
+	}
+	db.clock.Raise(floor)
+	db.visible.Store(uint64(floor))
+	r.info.Records, r.info.Trimmed, r.info.Duration = got.Records, len(got.Dropped) > 0, time.Since(begin)
+	db.opts.Logger.Info("replayed the log", "info", r.info.String())
+	if f := db.opts.Events.Replayed; f != nil {
+		f(r.info)
+	}
+	return nil
+}
+
+// replayer applies log records to the tables they name.
+type replayer struct {
+	db     *DB
+	tables map[uint64]*Table // by tablet id
+	info   ReplayInfo
+}
+
+// apply applies one record. Parts of tables that were dropped are skipped.
+func (r *replayer) apply(ctx context.Context, rec *wal.Record) error {
+	if rec.Type != wal.TypeBatch {
+		return fmt.Errorf("%w: log record of type %d", ErrNotSupported, rec.Type)
+	}
+	parts, err := record.Decode(rec.Payload)
+	if err != nil {
+		return err
+	}
+	r.info.Bytes += int64(len(rec.Payload))
+	for i := range parts {
+		if t := r.tables[parts[i].Tablet]; t != nil {
+			if err := r.applyPart(ctx, t, rec.Timestamp, &parts[i]); err != nil {
+				return fmt.Errorf("table %q: %w", t.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (r *replayer) applyPart(ctx context.Context, t *Table, ts Timestamp, p *record.Part) error {
+	for i := range p.Sections {
+		sec := &p.Sections[i]
+		if sec.Kind != record.Put {
+			return fmt.Errorf("%w: log record with effect %d", ErrNotSupported, sec.Kind)
+		}
+		columns, err := arrange(t.schema, sec)
+		if err != nil {
+			return err
+		}
+		before := t.tablet.Memory().Bytes
+		n, err := t.tablet.Replay(ts, columns)
+		if err != nil {
+			return err
+		}
+		r.info.Rows += int64(n)
+		r.db.memory.grow(t.tablet.Memory().Bytes - before)
+	}
+	return r.makeRoom(ctx, t)
+}
+
+// makeRoom flushes during replay at the limits of live writes, so that a long log
+// needs no more memory than writing it did.
+func (r *replayer) makeRoom(ctx context.Context, t *Table) error {
+	db := r.db
+	switch {
+	case db.opts.ReadOnly:
+		if db.memory.used.Load() > db.opts.MemoryBudget {
+			return ErrReplayTooLarge
+		}
+		return nil
+	case t.tablet.Memory().ActiveBytes < db.opts.FlushBytes && db.memory.used.Load() < db.memory.limit:
+		return nil
+	}
+	r.info.Flushes++
+	t.tablet.Rotate()
+	f, err := t.tablet.Flush(ctx)
+	if err != nil {
+		return err
+	}
+	db.memory.shrink(f.Memory, time.Millisecond)
+	db.metrics.flushed(f)
+	return nil
+}
+
+// checkWatermarks refuses a log that ends before what the rowset files hold: the
+// rest of it was made durable before they were published (R4), so it is missing.
+func (r *replayer) checkWatermarks(got wal.Recovery) error {
+	if got.Records == 0 {
+		return nil // everything was flushed, and the log trimmed to nothing
+	}
+	for _, t := range r.db.catalog.list {
+		if w := t.tablet.Watermark(); got.LastTimestamp < w {
+			return vfs.Corruptf("the log ends at %d, before the watermark %d of table %q", got.LastTimestamp, w, t.name)
+		}
+	}
+	return nil
+}
+
+// startLog begins a new segment and notes where the old log ended.
+func (db *DB) startLog(ctx context.Context) error {
+	if db.opts.ReadOnly {
+		return nil
+	}
+	if err := db.log.Start(ctx); err != nil {
+		return err
+	}
+	db.logStarted.Store(true)
+	return nil
+}

@@ -1,0 +1,272 @@
+package minikudu
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/predicate"
+	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/vector"
+)
+
+// Batch is rows of a scan's result: see package vector.
+type Batch = vector.Batch
+
+// Expr is a filter expression: see package predicate.
+type Expr = predicate.Expr
+
+// Order is the order of a scan's rows.
+type Order = rowset.Order
+
+// The orders.
+const (
+	Unordered  = rowset.Unordered  // storage order, the cheapest
+	KeyOrder   = rowset.KeyOrder   // ascending primary key
+	KeyReverse = rowset.KeyReverse // descending primary key
+)
+
+// Query says what a scan reads. The zero value reads every row.
+type Query struct {
+	// Columns to deliver, in this order; nil means all but the generated id, an empty
+	// list delivers rows without columns, which still can be counted.
+	Columns []string
+	// Where selects rows; nil selects all.
+	Where Expr
+	// Order of the rows. Default Unordered.
+	Order Order
+	// Limit is the number of rows delivered at most; 0 means all.
+	Limit int64
+	// BatchRows is the number of rows of a batch at most; 0 leaves it to the engine.
+	BatchRows int
+	// NoPrune turns off skipping by zone maps and key bounds, to check that it
+	// changes no answer.
+	NoPrune bool
+	// Explain, when set, receives what the scan considered, skipped and decoded.
+	Explain *Explain
+}
+
+// maxBatchBytes bounds the variable-length bytes of a delivered batch. Offsets have
+// 32 bits, and a batch should fit a processor's cache rather than fill memory.
+const maxBatchBytes = 8 * mib
+
+// plan is a query bound to a table.
+type plan struct {
+	table   *Table
+	columns []int
+	spec    rowset.ScanSpec
+	empty   bool // no row can qualify
+	explain *Explain
+}
+
+// plan binds the query. columns are schema columns that the scan is to deliver.
+func (t *Table) plan(q *Query, columns []int) (*plan, error) {
+	filter, err := predicate.Bind(q.Where, t.schema)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{table: t, columns: columns, explain: q.Explain}
+	p.spec = rowset.ScanSpec{Schema: t.schema, Columns: columns, Filter: filter, Order: q.Order,
+		MaxRows: q.BatchRows, Stats: rowset.NewStats(t.schema.Len()), NoPrune: q.NoPrune}
+	if filter != nil && !q.NoPrune {
+		p.spec.Lower, p.spec.Upper, p.empty = filter.KeyRange()
+	}
+	// The snapshot is taken before the tablet loads its stores (trap: a commit
+	// between the two would be missing).
+	p.spec.Time = mvcc.At(t.db.snapshot())
+	return p, nil
+}
+
+// Scan reads rows:
+//
+//	for batch, err := range table.Scan(ctx, minikudu.Query{Where: predicate.Gt("delay", 60)}) {
+//		if err != nil {
+//			return err
+//		}
+//		…
+//	}
+//
+// The rows are those of one snapshot, taken when the loop begins. A batch has at
+// least one row and lives until the next one; [Batch.Detach] copies it. An error
+// ends the loop after it was delivered; it can be ErrClosed when the DB is closed
+// meanwhile. The context is looked at once a batch.
+func (t *Table) Scan(ctx context.Context, q Query) iter.Seq2[*Batch, error] {
+	return func(yield func(*Batch, error) bool) {
+		if err := t.scan(ctx, &q, func(b *Batch) bool { return yield(b, nil) }); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// scan runs the query and calls yield for every batch until it returns false.
+func (t *Table) scan(ctx context.Context, q *Query, yield func(*Batch) bool) error {
+	if err := t.begin(); err != nil {
+		return err
+	}
+	defer t.db.gate.exit()
+	columns, err := t.columns(q.Columns)
+	if err != nil {
+		return err
+	}
+	p, err := t.plan(q, columns)
+	if err != nil {
+		return err
+	}
+	defer p.finish()
+	if p.empty {
+		return nil
+	}
+	it, err := t.tablet.Scan(ctx, &p.spec)
+	if err != nil {
+		return t.scanError(err)
+	}
+	defer it.Close()
+	out := p.newOutput(q.Limit)
+	for more := true; more; {
+		b, err := p.next(ctx, it)
+		if err != nil || b == nil {
+			return err
+		}
+		if more, err = out.deliver(b, yield); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next returns the scan's next batch unless the DB was closed or ctx has ended.
+func (p *plan) next(ctx context.Context, it rowset.Iterator) (*rowset.Batch, error) {
+	if p.table.db.gate.isShut() {
+		return nil, ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	b, err := it.Next(ctx)
+	if err != nil {
+		return nil, p.table.scanError(err)
+	}
+	return b, nil
+}
+
+func (t *Table) scanError(err error) error { return fmt.Errorf("scanning table %q: %w", t.name, err) }
+
+// finish hands the counters over.
+func (p *plan) finish() {
+	m := &p.table.db.metrics
+	m.scans.Add(1)
+	m.scannedRows.Add(p.spec.Stats.RowsSelected.Load())
+	if p.explain != nil {
+		p.explain.fill(p.table.schema, p.spec.Stats)
+	}
+}
+
+// output turns the engine's batches, with selections and dictionaries, into dense
+// and plain ones.
+type output struct {
+	columns []schema.Column
+	left    int64 // rows still wanted, -1 for all
+	rows    []int32
+	vectors []*vector.Vector // scratch, reused
+	result  *vector.Batch
+}
+
+func (p *plan) newOutput(limit int64) *output {
+	o := &output{left: -1}
+	if limit > 0 {
+		o.left = limit
+	}
+	for _, i := range p.columns {
+		o.columns = append(o.columns, *p.table.schema.Column(i))
+		o.vectors = append(o.vectors, vector.New(p.table.schema.Column(i).Kind(), 0))
+	}
+	o.result = vector.NewBatch(o.columns, make([]*vector.Vector, len(o.columns)), 0)
+	return o
+}
+
+// deliver yields the selected rows of b and reports whether the scan goes on.
+func (o *output) deliver(b *rowset.Batch, yield func(*Batch) bool) (more bool, err error) {
+	if b.Selected == b.Rows && o.takesWhole(b) {
+		o.take(int64(b.Rows))
+		o.result.Reset(b.Columns, b.Rows)
+		return yield(o.result) && o.left != 0, nil
+	}
+	o.rows = selectedRows(o.rows[:0], b)
+	if o.left >= 0 && int64(len(o.rows)) > o.left {
+		o.rows = o.rows[:o.left]
+	}
+	for rest := o.rows; len(rest) > 0; {
+		n := fitting(b.Columns, rest)
+		if err := o.gather(b, rest[:n]); err != nil {
+			return false, err
+		}
+		rest = rest[n:]
+		o.take(int64(n))
+		if !yield(o.result) {
+			return false, nil
+		}
+	}
+	return o.left != 0, nil
+}
+
+func (o *output) take(n int64) {
+	if o.left > 0 {
+		o.left -= n
+	}
+}
+
+// takesWhole reports whether b can be delivered as it is.
+func (o *output) takesWhole(b *rowset.Batch) bool {
+	if o.left >= 0 && int64(b.Rows) > o.left {
+		return false
+	}
+	for _, v := range b.Columns {
+		if v.Dict() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func selectedRows(dst []int32, b *rowset.Batch) []int32 {
+	if b.Sel != nil {
+		return b.Sel.AppendIndexes(dst)
+	}
+	for i := range b.Rows {
+		dst = append(dst, int32(i))
+	}
+	return dst
+}
+
+// fitting returns how many of the rows, one at least, have no more than
+// maxBatchBytes of variable-length cells.
+func fitting(columns []*vector.Vector, rows []int32) int {
+	n := len(rows)
+	for _, v := range columns {
+		if v.Kind() != schema.KindBytes || v.Dict() == nil && len(v.Data()) <= maxBatchBytes {
+			continue
+		}
+		total := 0
+		for k, r := range rows[:n] {
+			if total += len(v.BytesAt(int(r))); total > maxBatchBytes && k > 0 {
+				n = k
+				break
+			}
+		}
+	}
+	return n
+}
+
+// gather fills the result with the given rows of b.
+func (o *output) gather(b *rowset.Batch, rows []int32) error {
+	for i, v := range b.Columns {
+		o.vectors[i].Reset(v.Kind())
+		if err := o.vectors[i].AppendRows(v, rows); err != nil {
+			return err
+		}
+	}
+	o.result.Reset(o.vectors, len(rows))
+	return nil
+}

@@ -1,0 +1,241 @@
+package minikudu
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/minikudu/minikudu/encoding"
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/tablet"
+	"github.com/minikudu/minikudu/vector"
+)
+
+// Table is a handle on a table. It may be used concurrently, and as long as its DB
+// is open.
+type Table struct {
+	// Set at open, then read-only.
+	db        *DB
+	id        uint64
+	name      string
+	schema    *schema.Schema
+	version   uint32 // of the schema
+	columnIDs []schema.ColumnID
+	tablet    *tablet.Tablet
+	defaults  []int // columns delivered when none are named: all but the generated id
+
+	// Safe on their own.
+	dropped atomic.Bool
+	getters sync.Pool // *getter
+}
+
+func newTable(db *DB, id uint64, name string, s *schema.Schema, version uint32, t *tablet.Tablet) *Table {
+	tab := &Table{db: db, id: id, name: name, schema: s, version: version, tablet: t}
+	for i := range s.Len() {
+		tab.columnIDs = append(tab.columnIDs, s.Column(i).ID)
+		if i != s.AutoIncrement() {
+			tab.defaults = append(tab.defaults, i)
+		}
+	}
+	tab.getters.New = func() any { return tab.newGetter() }
+	return tab
+}
+
+// Name returns the table's name.
+func (t *Table) Name() string { return t.name }
+
+// Schema returns the table's schema.
+func (t *Table) Schema() *schema.Schema { return t.schema }
+
+// Rows returns the number of rows, from metadata alone.
+func (t *Table) Rows() int64 { return t.tablet.Rows() }
+
+// columnError says that the table has no such column, and which it has.
+func (t *Table) columnError(name string) error {
+	names := t.schema.Names()
+	sort.Strings(names)
+	if len(names) > 20 {
+		names = append(names[:20], "…")
+	}
+	return &schema.ValueError{Row: -1, Column: name, Reason: fmt.Sprintf("no such column in table %q, it has %s", t.name, strings.Join(names, ", "))}
+}
+
+// columns returns the schema indexes of the named columns, the default ones for nil.
+func (t *Table) columns(names []string) ([]int, error) {
+	if names == nil {
+		return t.defaults, nil
+	}
+	out := make([]int, len(names))
+	for k, name := range names {
+		if out[k] = t.schema.Find(name); out[k] < 0 {
+			return nil, t.columnError(name)
+		}
+	}
+	return out, nil
+}
+
+// begin starts a call that reads the table.
+func (t *Table) begin() error {
+	if err := t.db.gate.enter(); err != nil {
+		return err
+	}
+	if t.dropped.Load() {
+		t.db.gate.exit()
+		return fmt.Errorf("table %q: %w", t.name, ErrNotFound)
+	}
+	return nil
+}
+
+// Row is one row of a table. It stays valid.
+type Row struct {
+	table *Table
+	cells []schema.Value // in schema order
+}
+
+// Values returns the cells in schema order, the generated id included, as Go values:
+// see [schema.Column.Go].
+func (r *Row) Values() []any {
+	out := make([]any, len(r.cells))
+	for i, v := range r.cells {
+		out[i] = r.table.schema.Column(i).Go(v)
+	}
+	return out
+}
+
+// Value returns the named cell as a Go value, nil when it is null or there is no
+// such column.
+func (r *Row) Value(name string) any {
+	i := r.table.schema.Find(name)
+	if i < 0 {
+		return nil
+	}
+	return r.table.schema.Column(i).Go(r.cells[i])
+}
+
+// Cell returns cell i in schema order.
+func (r *Row) Cell(i int) schema.Value { return r.cells[i] }
+
+// getter is the scratch memory of a Get.
+type getter struct {
+	keys    rowset.Keys
+	encoded *vector.Vector
+	key     []*vector.Vector
+	all     []int // every column
+	cells   []*vector.Vector
+}
+
+func (t *Table) newGetter() *getter {
+	g := &getter{encoded: vector.New(schema.KindBytes, 1)}
+	for i := range t.schema.Len() {
+		v := vector.New(t.schema.Column(i).Kind(), 1)
+		g.all, g.cells = append(g.all, i), append(g.cells, v)
+		if i < t.schema.NumKey() {
+			g.key = append(g.key, vector.New(v.Kind(), 1))
+		}
+	}
+	return g
+}
+
+// setKey converts and encodes a whole key.
+func (g *getter) setKey(t *Table, key []any) error {
+	if len(key) != t.schema.NumKey() {
+		return &schema.ValueError{Row: -1, Reason: fmt.Sprintf("%d values for %d key columns (%s)", len(key), t.schema.NumKey(),
+			strings.Join(t.schema.KeyNames(), ", "))}
+	}
+	for i, v := range key {
+		x, err := t.schema.Column(i).Convert(v)
+		if err != nil {
+			return err
+		}
+		g.key[i].Reset(g.key[i].Kind())
+		if err := g.key[i].Append(x); err != nil {
+			return err
+		}
+	}
+	g.encoded.Reset(schema.KindBytes)
+	if err := encoding.AppendKeys(g.encoded, g.key, 0, 1); err != nil {
+		return err
+	}
+	g.keys.Reset()
+	g.keys.Encoded, g.keys.Columns = g.encoded, g.key
+	return nil
+}
+
+// Get returns the row with the given key, one value for each key column, at the
+// newest visible commit. A missing row is ErrNotFound.
+func (t *Table) Get(ctx context.Context, key ...any) (*Row, error) {
+	g := t.getters.Get().(*getter)
+	defer t.getters.Put(g)
+	if err := t.get(ctx, g, g.all, key); err != nil {
+		return nil, err
+	}
+	r := &Row{table: t, cells: make([]schema.Value, len(g.cells))}
+	for i, v := range g.cells {
+		r.cells[i] = v.Value(0)
+	}
+	return r, nil
+}
+
+// GetColumns returns the named cells of the row with the given key, as Go values in
+// the order of names. A missing row is ErrNotFound.
+func (t *Table) GetColumns(ctx context.Context, names []string, key ...any) ([]any, error) {
+	columns, err := t.columns(names)
+	if err != nil {
+		return nil, err
+	}
+	g := t.getters.Get().(*getter)
+	defer t.getters.Put(g)
+	if err := t.get(ctx, g, columns, key); err != nil {
+		return nil, err
+	}
+	out := make([]any, len(columns))
+	for k, i := range columns {
+		out[k] = t.schema.Column(i).Go(g.cells[i].Value(0))
+	}
+	return out, nil
+}
+
+// get fills the getter's cells of the given columns.
+func (t *Table) get(ctx context.Context, g *getter, columns []int, key []any) error {
+	if err := t.begin(); err != nil {
+		return err
+	}
+	defer t.db.gate.exit()
+	if err := g.setKey(t, key); err != nil {
+		return err
+	}
+	dst := g.cells
+	if len(columns) < len(g.cells) || !slices.IsSorted(columns) {
+		columns, dst = distinct(columns, g.cells)
+	}
+	for _, v := range dst {
+		v.Reset(v.Kind())
+	}
+	at := t.db.snapshot()
+	ok, err := t.tablet.Get(ctx, &g.keys, at, columns, dst)
+	if err != nil {
+		return fmt.Errorf("table %q: %w", t.name, err)
+	}
+	if !ok {
+		return fmt.Errorf("row of table %q: %w", t.name, ErrNotFound)
+	}
+	t.db.metrics.gets.Add(1)
+	return nil
+}
+
+// distinct returns the columns, each once, and their vectors.
+func distinct(columns []int, cells []*vector.Vector) ([]int, []*vector.Vector) {
+	sorted := slices.Clone(columns)
+	slices.Sort(sorted)
+	sorted = slices.Compact(sorted)
+	dst := make([]*vector.Vector, len(sorted))
+	for k, i := range sorted {
+		dst[k] = cells[i]
+	}
+	return sorted, dst
+}
