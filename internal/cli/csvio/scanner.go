@@ -144,9 +144,11 @@ func (s *Scanner) fill() (more bool, err error) {
 			continue
 		}
 		if start && bytes.HasPrefix(s.buf[:s.end], byteOrderMark) {
-			s.at = len(byteOrderMark)
+			s.at, start = len(byteOrderMark), false
 		}
-		return s.end > max(before, s.at), nil
+		if more = s.end > max(before, s.at); more || s.eof {
+			return more, nil
+		}
 	}
 }
 
