@@ -110,7 +110,7 @@ func (c *column) zoneMap(ctx context.Context) (*cfile.ZoneMap, error) {
 		err = fmt.Errorf("zone map of %d rows, want %d", z.File.Rows, c.rows)
 	}
 	if err != nil {
-		return nil, damageIn(err, c.file.path, "zone map of column "+c.name, c.zoneSec)
+		return nil, place(err, c.file.path, "zone map of column "+c.name, c.zoneSec.Offset)
 	}
 	c.zones.Store(z)
 	return z, nil
@@ -148,10 +148,10 @@ type cursor struct {
 	col        *column
 	data       *columnData
 	page       int
-	start, end int                 // rows of page; start == end before the first seek
-	cells      *vector.Vector      // of page
-	hits       int64               // pages found in the cache
-	stats      *rowset.ColumnStats // nil: not counted
+	start, end int            // rows of page; start == end before the first seek
+	cells      *vector.Vector // of page
+	cached     bool           // page was in the cache
+	hits       int64          // pages that were
 }
 
 // open opens the column.
@@ -183,20 +183,8 @@ func (c *cursor) seek(ctx context.Context, row int) error {
 	}
 	starts := c.data.index.Starts
 	c.page, c.cells, c.start, c.end = p, v, int(starts[p]), int(starts[p+1])
-	c.count(cached)
-	return nil
-}
-
-func (c *cursor) count(cached bool) {
-	if cached {
+	if c.cached = cached; cached {
 		c.hits++
 	}
-	switch {
-	case c.stats == nil:
-	case cached:
-		c.stats.Cached.Add(1)
-	default:
-		c.stats.Decoded.Add(1)
-		c.stats.Bytes.Add(int64(c.data.index.Sizes[c.page]))
-	}
+	return nil
 }

@@ -58,9 +58,9 @@ func (d *Directory) appendTo(dst []byte) []byte {
 		dst = binary.AppendUvarint(dst, uint64(s.Length))
 	}
 	body := dst[at:]
-	n, crc := uint32(len(body)), binfmt.CRC(body)
+	n := uint32(len(body))
 	dst = binary.LittleEndian.AppendUint32(dst, n)
-	dst = binary.LittleEndian.AppendUint32(dst, crc)
+	dst = binary.LittleEndian.AppendUint32(dst, binfmt.CRC(dst[at:]))
 	return append(dst, trailerMagic...)
 }
 
@@ -149,8 +149,8 @@ func readTail(ctx context.Context, src cfile.Source, size int64, path string) ([
 	if err := readFull(ctx, src, body, at, path, "directory"); err != nil {
 		return nil, 0, err
 	}
-	if got := binfmt.CRC(body); got != want {
-		return nil, 0, &vfs.CorruptionError{Path: path, Section: "directory", Offset: at, Length: n, Want: want, Got: got}
+	if got := binfmt.UpdateCRC(binfmt.CRC(body), tail[:4]); got != want {
+		return nil, 0, &vfs.CorruptionError{Path: path, Section: "directory", Offset: at, Length: size - at, Want: want, Got: got}
 	}
 	return body, at, nil
 }
@@ -221,12 +221,15 @@ func damage(path, section string, off, n int64, err error) error {
 	return &vfs.CorruptionError{Path: path, Section: section, Offset: off, Length: n, Err: err}
 }
 
-// place fills in where the bytes lay in which a decoder found damage; its offset is
-// relative to base.
+// place says where the bytes lay that a decoder refused; the offset in its error, if
+// there is one, is relative to base.
 func place(err error, path, section string, base int64) error {
 	var c *vfs.CorruptionError
-	if !errors.As(err, &c) {
+	switch {
+	case errors.Is(err, vfs.ErrNotSupported):
 		return fmt.Errorf("%s of %s: %w", section, path, err)
+	case !errors.As(err, &c):
+		return damage(path, section, base, 0, err)
 	}
 	if c.Path == "" {
 		c.Path = path
@@ -236,13 +239,4 @@ func place(err error, path, section string, base int64) error {
 		c.Section = section
 	}
 	return err
-}
-
-// damageIn is the error of a decoder that refused the bytes of a section.
-func damageIn(err error, path, section string, s rowset.Section) error {
-	var c *vfs.CorruptionError
-	if errors.As(err, &c) {
-		return place(err, path, section, s.Offset)
-	}
-	return damage(path, section, s.Offset, s.Length, err)
 }

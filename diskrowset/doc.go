@@ -12,7 +12,7 @@
 //	key index    CFile of the encoded key of every 128th row (composite keys)
 //	filters      key filters of 65,536 rows each, and their directory
 //	directory    description of all the above, for dump and verify
-//	trailer      16 bytes: directory length u32, CRC-32C u32, magic "mkrowset"
+//	trailer      16 bytes: directory length u32, CRC-32C u32 of both, magic "mkrowset"
 //
 // A [RowSet] may be used by any number of goroutines. It counts references: the
 // opener's, ended by Close or Drop, and one for each lookup and iterator in flight;

@@ -22,7 +22,7 @@ import (
 //
 //	count uvarint, and for each filter: length uvarint, first key bytes
 //
-// then 8 bytes: directory length u32, CRC-32C u32 of the directory.
+// then 8 bytes: directory length u32, CRC-32C u32 of the directory and that length.
 const filtersTail = 8
 
 // filterWriter writes the filters section while keys come in.
@@ -79,9 +79,8 @@ func (w *filterWriter) finish() error {
 	}
 	dir := binary.AppendUvarint(nil, uint64(w.count))
 	dir = append(dir, w.dir...)
-	n, crc := uint32(len(dir)), binfmt.CRC(dir)
-	dir = binary.LittleEndian.AppendUint32(dir, n)
-	dir = binary.LittleEndian.AppendUint32(dir, crc)
+	dir = binary.LittleEndian.AppendUint32(dir, uint32(len(dir)))
+	dir = binary.LittleEndian.AppendUint32(dir, binfmt.CRC(dir))
 	_, err := w.dst.Write(dir)
 	return err
 }
@@ -140,7 +139,7 @@ func (f *filters) readDirectory(ctx context.Context) (*filterDir, error) {
 	if err := f.read(ctx, body, at); err != nil {
 		return nil, err
 	}
-	if got := binfmt.CRC(body); got != want {
+	if got := binfmt.UpdateCRC(binfmt.CRC(body), tail[:4]); got != want {
 		return nil, &vfs.CorruptionError{Path: f.file.path, Section: sectionName(s.Kind), Offset: at, Length: n, Want: want, Got: got}
 	}
 	d, err := decodeFilterDir(body, s.Offset, at)

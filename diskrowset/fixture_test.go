@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"testing"
 
 	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/internal/binfmt"
@@ -24,10 +23,19 @@ const dir = "db"
 
 var bg = context.Background()
 
+// tb is what testing.T, testing.B and rapid.T have in common.
+type tb interface {
+	Helper()
+	Error(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // store is a directory of rowset files. At its end every rowset is verified and no
 // file may be open.
 type store struct {
-	t       testing.TB
+	t       tb
 	fs      *vfs.Mem
 	env     Env
 	next    rowset.FileNum
@@ -35,7 +43,7 @@ type store struct {
 	damaged bool // skip the verification at the end
 }
 
-func newStore(t testing.TB, s *schema.Schema) *store {
+func newStore(t tb, s *schema.Schema) *store {
 	m := vfs.NewMem()
 	if err := m.MkdirAll(dir); err != nil {
 		t.Fatal(err)
@@ -168,7 +176,7 @@ func (r *rows) InsertTimes(from, to int, dst []mvcc.Timestamp) []mvcc.Timestamp 
 }
 
 // newRows sorts the given rows by key. Row i is inserted at time 1000+i in given order.
-func newRows(t testing.TB, s *schema.Schema, cells [][]schema.Value) *rows {
+func newRows(t tb, s *schema.Schema, cells [][]schema.Value) *rows {
 	type row struct {
 		key   []byte
 		cells []schema.Value
@@ -201,14 +209,14 @@ func (r *rows) at(t mvcc.Timestamp) *rows {
 	return r
 }
 
-func must(t testing.TB, err error) {
+func must(t tb, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func newSchema(t testing.TB, key int, cols ...schema.Column) *schema.Schema {
+func newSchema(t tb, key int, cols ...schema.Column) *schema.Schema {
 	t.Helper()
 	var names []string
 	for i := range cols {
@@ -241,7 +249,7 @@ type query struct {
 }
 
 // bind returns the query's spec for a schema.
-func (q query) bind(t testing.TB, s *schema.Schema) *rowset.ScanSpec {
+func (q query) bind(t tb, s *schema.Schema) *rowset.ScanSpec {
 	t.Helper()
 	spec := q.spec
 	spec.Schema, spec.Stats = s, rowset.NewStats(s.Len())
@@ -265,7 +273,7 @@ func (q query) bind(t testing.TB, s *schema.Schema) *rowset.ScanSpec {
 }
 
 // scan returns the selected rows as text, one line per row, and the counters.
-func (q query) scan(t testing.TB, s *RowSet) ([]string, *rowset.Stats) {
+func (q query) scan(t tb, s *RowSet) ([]string, *rowset.Stats) {
 	t.Helper()
 	spec := q.bind(t, s.env.Schema)
 	lines, err := collect(s, spec)
@@ -357,7 +365,7 @@ func resolve(s *RowSet, k *rowset.Keys) ([]rowset.Found, error) {
 }
 
 // checkAll compares a full scan and a lookup of every key with the source.
-func (r *rows) checkAll(t testing.TB, s *RowSet) {
+func (r *rows) checkAll(t tb, s *RowSet) {
 	t.Helper()
 	got, _ := query{}.scan(t, s)
 	equalLines(t, got, r.lines(nil))
@@ -370,7 +378,7 @@ func (r *rows) checkAll(t testing.TB, s *RowSet) {
 	}
 }
 
-func equalLines(t testing.TB, got, want []string) {
+func equalLines(t tb, got, want []string) {
 	t.Helper()
 	if slices.Equal(got, want) {
 		return

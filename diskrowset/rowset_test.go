@@ -14,7 +14,7 @@ import (
 )
 
 // kv is the table of key int32 and a value; cell i of it is value(i).
-func kv(t testing.TB, n int, c schema.Column, value func(i int) schema.Value) *rows {
+func kv(t tb, n int, c schema.Column, value func(i int) schema.Value) *rows {
 	s := newSchema(t, 1, col("key", schema.Int32), c)
 	cells := make([][]schema.Value, n)
 	for i := range cells {

@@ -13,7 +13,8 @@ import (
 // scanColumn is a column as one scan reads it.
 type scanColumn struct {
 	cursor
-	zones *cfile.ZoneMap // loaded when the filter first asks
+	stats *rowset.ColumnStats // nil: not counted
+	zones *cfile.ZoneMap      // loaded when the filter first asks
 
 	// A column without data has the same value in every row.
 	constant     schema.Value
@@ -153,13 +154,26 @@ func (c *scanColumn) read(ctx context.Context, from, to int) (*vector.Vector, er
 	return page.Slice(at, at+to-from), nil
 }
 
-// need is cursor.at that notes the page as loaded.
+// need is cursor.at that notes and counts the page as loaded.
 func (c *scanColumn) need(ctx context.Context, row int) (*vector.Vector, int, error) {
 	page, at, err := c.at(ctx, row)
-	if err == nil {
+	if err == nil && !c.loaded.Get(c.page) {
 		c.loaded.Set(c.page)
+		c.count()
 	}
 	return page, at, err
+}
+
+// count adds the page that was loaded to the counters.
+func (c *scanColumn) count() {
+	switch {
+	case c.stats == nil:
+	case c.cached:
+		c.stats.Cached.Add(1)
+	default:
+		c.stats.Decoded.Add(1)
+		c.stats.Bytes.Add(int64(c.data.index.Sizes[c.page]))
+	}
 }
 
 // join copies rows of several pages together.
