@@ -12,11 +12,12 @@
 //
 // # Literals
 //
-// A literal need not be a value of its column. An integer, a fraction or an instant
-// compares exactly: an int8 is always below 1000, an integer is below 10.5 when it is
-// at most 10. A floating-point number, or text, compared with a float or double
-// column is rounded to that type, as storing it would round it; compared with a
-// decimal it means its shortest decimal text. A null literal makes a comparison
+// A literal need not be a value of its column: numbers compare exactly, so an int8 is
+// always below 1000, and an integer is below 10.5 when it is at most 10. What storing
+// rounds is rounded here too, so that a row is found by what was inserted: a
+// floating-point number, or text, is rounded to the type of a float or double column,
+// and an instant is floored to the microsecond or the UTC day. Compared with a
+// decimal a floating-point number means its shortest decimal text. A null literal makes a comparison
 // unknown, a null in an IN list makes every miss unknown, and an empty list is false.
 // Text compared with a varchar may be longer than the column admits.
 //

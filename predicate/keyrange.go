@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/schema"
 )
 
@@ -89,7 +90,7 @@ func lowerKey(hulls []*span, s *schema.Schema) []byte {
 		if h == nil || h.lo.end || h.lo.cmp(before(minKey(kind))) <= 0 {
 			break
 		}
-		key = appendKeyCell(key, h.lo.value(kind), i == len(hulls)-1)
+		key = encoding.AppendKeyCell(key, h.lo.value(kind), i == len(hulls)-1)
 	}
 	return key
 }
@@ -106,9 +107,9 @@ func upperKey(hulls []*span, s *schema.Schema) []byte {
 		}
 		top, ok := h.top(kind)
 		if !ok { // no largest text: exclusive, and no further column can help
-			return appendKeyCell(key, h.hi.value(kind), last)
+			return encoding.AppendKeyCell(key, h.hi.value(kind), last)
 		}
-		key = appendKeyCell(key, top.value(kind), last)
+		key = encoding.AppendKeyCell(key, top.value(kind), last)
 		if last && kind == schema.KindBytes {
 			return append(key, 0)
 		}

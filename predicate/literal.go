@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -56,62 +57,46 @@ func literalOf(c *schema.Column, v any) (literal, error) {
 		return literal{null: true}, nil
 	case schema.Value:
 		return valueLiteral(c, x)
-	case string:
-		return textLiteral(c, x)
-	case []byte:
-		if x == nil {
-			return literal{null: true}, nil
-		}
-		if c.Kind() == schema.KindBytes {
-			return exactly(key{s: string(x)}, schema.KindBytes), nil
-		}
-	case bool:
-		if c.Kind() == schema.KindBool {
-			return valueLiteral(c, schema.BoolValue(x))
-		}
 	case time.Time:
 		if n := timeNumber(c, x); n != nil {
-			return integerLiteral(c, n), nil
+			return integerLiteral(c, new(big.Rat).SetInt(n)), nil
 		}
-	case float32:
-		return floatLiteral(c, float64(x), v)
-	case float64:
-		return floatLiteral(c, x, v)
 	default:
-		if n, ok := goInteger(v); ok && isNumeric(c) {
-			return exactNumber(c, n), nil
-		}
+		return plainLiteral(c, reflect.ValueOf(v), v)
 	}
-	return literal{}, literalError(c, v, "does not compare with this type")
+	return literal{}, mismatch(c, v)
+}
+
+func mismatch(c *schema.Column, v any) error {
+	return literalError(c, v, "does not compare with this type")
+}
+
+// plainLiteral places a value of a basic type, of a named type of one, or a pointer
+// to one.
+func plainLiteral(c *schema.Column, r reflect.Value, given any) (literal, error) {
+	kind := c.Kind()
+	switch k := r.Kind(); {
+	case k == reflect.Pointer && r.IsNil(), k == reflect.Slice && r.IsNil():
+		return literal{null: true}, nil
+	case k == reflect.Pointer:
+		return literalOf(c, r.Elem().Interface())
+	case k == reflect.String:
+		return textLiteral(c, r.String())
+	case k == reflect.Slice && r.Type().Elem().Kind() == reflect.Uint8 && kind == schema.KindBytes:
+		return exactly(key{s: string(r.Bytes())}, kind), nil
+	case k == reflect.Bool && kind == schema.KindBool:
+		return valueLiteral(c, schema.BoolValue(r.Bool()))
+	case r.CanInt() && isNumeric(c):
+		return exactNumber(c, new(big.Rat).SetInt64(r.Int())), nil
+	case r.CanUint() && isNumeric(c):
+		return exactNumber(c, new(big.Rat).SetUint64(r.Uint())), nil
+	case r.CanFloat() && isNumeric(c):
+		return floatLiteral(c, r.Float(), r.Type().Bits(), given)
+	}
+	return literal{}, mismatch(c, given)
 }
 
 func isNumeric(c *schema.Column) bool { return c.Kind().IsInteger() || c.Kind().IsFloat() }
-
-func goInteger(v any) (*big.Rat, bool) {
-	switch x := v.(type) {
-	case int:
-		return new(big.Rat).SetInt64(int64(x)), true
-	case int8:
-		return new(big.Rat).SetInt64(int64(x)), true
-	case int16:
-		return new(big.Rat).SetInt64(int64(x)), true
-	case int32:
-		return new(big.Rat).SetInt64(int64(x)), true
-	case int64:
-		return new(big.Rat).SetInt64(x), true
-	case uint:
-		return new(big.Rat).SetUint64(uint64(x)), true
-	case uint8:
-		return new(big.Rat).SetUint64(uint64(x)), true
-	case uint16:
-		return new(big.Rat).SetUint64(uint64(x)), true
-	case uint32:
-		return new(big.Rat).SetUint64(uint64(x)), true
-	case uint64:
-		return new(big.Rat).SetUint64(x), true
-	}
-	return nil, false
-}
 
 // valueLiteral places a cell: its kind must be the column's, and the number of a
 // decimal is unscaled.
@@ -147,11 +132,11 @@ func textLiteral(c *schema.Column, s string) (literal, error) {
 	n, ok := decimalText(strings.TrimSpace(s))
 	switch {
 	case c.Kind().IsFloat() && err == nil:
-		return floatLiteral(c, f, s)
+		return floatLiteral(c, f, 64, s)
 	case ok:
 		return exactNumber(c, n), nil
 	}
-	return floatLiteral(c, f, s)
+	return floatLiteral(c, f, 64, s)
 }
 
 func isRangeError(err error) bool {
@@ -219,13 +204,11 @@ func integerLiteral(c *schema.Column, n *big.Rat) literal {
 	return between(after(k, kind))
 }
 
-// floatLiteral places a floating-point number. In a float or double column it is
-// rounded to the column's type, as storing it would round it.
-func floatLiteral(c *schema.Column, f float64, given any) (literal, error) {
+// floatLiteral places a floating-point number of the given size. In a float or double
+// column it is rounded to the column's type, as storing it would round it.
+func floatLiteral(c *schema.Column, f float64, bits int, given any) (literal, error) {
 	kind := c.Kind()
 	switch {
-	case !isNumeric(c):
-		return literal{}, literalError(c, given, "does not compare with this type")
 	case f != f:
 		return literal{nan: true}, nil
 	case kind == schema.KindFloat64:
@@ -239,7 +222,7 @@ func floatLiteral(c *schema.Column, f float64, given any) (literal, error) {
 	case kind == schema.KindFloat32 && !math.IsInf(float64(float32(f)), 0):
 		return exactly(intKey(float32Key(float32(f))), kind), nil
 	}
-	n, ok := decimalText(strconv.FormatFloat(f, 'g', -1, 64)) // 0.1 means one tenth of a decimal
+	n, ok := decimalText(strconv.FormatFloat(f, 'g', -1, bits)) // 0.1 means one tenth of a decimal
 	if !ok {
 		return literal{}, literalError(c, given, "is not a number")
 	}
@@ -272,18 +255,16 @@ func exactFloat(kind schema.Kind, n *big.Rat) literal {
 	return between(after(k, kind))
 }
 
-// timeNumber returns the instant as a number of the column's unit, exactly: it may
-// have a fraction and may be out of range. A date column compares with the civil
-// date and clock of t in its own location.
-func timeNumber(c *schema.Column, t time.Time) *big.Rat {
+// timeNumber returns an instant in the column's unit, floored as storing it floors
+// it, but without a limit; nil for a column that holds no time.
+func timeNumber(c *schema.Column, t time.Time) *big.Int {
+	n := new(big.Int).Mul(big.NewInt(t.Unix()), big.NewInt(1e9))
+	n.Add(n, big.NewInt(int64(t.Nanosecond())))
 	switch c.Type {
 	case schema.UnixtimeMicros:
-		n := new(big.Int).Mul(big.NewInt(t.Unix()), big.NewInt(1e9))
-		return new(big.Rat).SetFrac(n.Add(n, big.NewInt(int64(t.Nanosecond()))), big.NewInt(1000))
+		return n.Div(n, big.NewInt(1000))
 	case schema.Date:
-		civil := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
-		n := big.NewRat(civil.Unix(), 24*3600)
-		return n.Add(n, big.NewRat(int64(t.Nanosecond()), 24*3600*1e9))
+		return n.Div(n, big.NewInt(24*3600*1e9))
 	}
 	return nil
 }

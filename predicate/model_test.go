@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
 )
@@ -471,7 +472,7 @@ func TestC01C02C06C12PruneNeverContradictsEval(t *testing.T) {
 func encodeKey(s *schema.Schema, row []schema.Value) []byte {
 	var out []byte
 	for i := range s.NumKey() {
-		out = appendKeyCell(out, row[i], i == s.NumKey()-1)
+		out = encoding.AppendKeyCell(out, row[i], i == s.NumKey()-1)
 	}
 	return out
 }
