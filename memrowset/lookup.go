@@ -24,7 +24,7 @@ func (m *MemRowSet) Lookup(ctx context.Context, keys *rowset.Keys, which []int32
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n := min(len(which), lockSlice)
+		n := min(len(which), probeKeys)
 		q.start(which[:n])
 		q.resolve(m.index.Load())
 		which = which[n:]
@@ -32,7 +32,11 @@ func (m *MemRowSet) Lookup(ctx context.Context, keys *rowset.Keys, which []int32
 	return nil
 }
 
-// probe is a slice of at most lockSlice keys being looked up. A key is known by its
+// probeKeys is the number of keys taken together through the runs, so that the filter
+// of a run is in the processor's cache for many of them.
+const probeKeys = 1024
+
+// probe is a slice of at most probeKeys keys being looked up. A key is known by its
 // position in the slice.
 type probe struct {
 	m         *MemRowSet
@@ -40,13 +44,12 @@ type probe struct {
 	out       []rowset.Found
 	published rowset.RowID // rows from here on belong to an unfinished append
 
-	which []int32 // index in keys of each position
-	open  []int32 // positions not found so far, ascending
-	hit   [lockSlice]bool
-	items [lockSlice]item
-	rows  [lockSlice]int32   // row in keys.Columns of each position
-	cells [][lockSlice]int64 // of integer key columns, by column and position
-	zones []zone             // of the slice, by key column
+	which []int32   // index in keys of each position
+	rows  []int32   // row in keys.Columns of each position
+	open  []int32   // positions not found so far, ascending
+	hit   []bool    // positions found
+	cells [][]int64 // of integer key columns, by column and position
+	zones []zone    // of the slice, by key column
 	ints  []int64
 }
 
@@ -61,30 +64,31 @@ func (q *probe) release() {
 
 // start takes a slice of keys.
 func (q *probe) start(which []int32) {
-	q.which, q.open, q.hit = which, q.open[:0], [lockSlice]bool{}
+	q.which, q.open, q.rows, q.hit = which, q.open[:0], q.rows[:0], q.hit[:0]
 	for p, i := range which {
 		q.open = append(q.open, int32(p))
-		q.items[p] = newItem(q.keys.At(int(i)), probeRow)
-		q.rows[p] = int32(q.keys.ColumnRow(int(i)))
+		q.rows = append(q.rows, int32(q.keys.ColumnRow(int(i))))
+		q.hit = append(q.hit, false)
 	}
 	n := q.m.schema.NumKey()
 	for len(q.cells) < n {
-		q.cells = append(q.cells, [lockSlice]int64{})
+		q.cells = append(q.cells, nil)
 	}
 	q.zones = q.zones[:0]
-	rows := pick{rows: q.rows[:len(which)], n: len(which)}
-	for c := range n {
-		v := q.keys.Columns[c]
-		q.zones = append(q.zones, zoneOf(v, rows, false, &q.ints))
+	rows := pick{rows: q.rows, n: len(which)}
+	for c, v := range q.keys.Columns[:n] {
 		if v.Kind() != schema.KindBytes {
-			copy(q.cells[c][:], q.ints)
+			q.cells[c] = appendInts(q.cells[c][:0], v, rows)
 		}
+		q.zones = append(q.zones, zoneOf(v, rows, c == 0, &q.ints))
 	}
 }
 
 // resolve looks the slice up in the newest rows first.
 func (q *probe) resolve(x *index) {
-	x.active.lookup(q)
+	for i := 0; i < len(q.open); i += lockSlice {
+		x.active.lookup(q, q.open[i:min(i+lockSlice, len(q.open))])
+	}
 	for i := len(x.runs) - 1; i >= 0 && q.left(); i-- {
 		x.runs[i].lookup(q)
 	}

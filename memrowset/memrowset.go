@@ -73,7 +73,7 @@ func New(id rowset.ID, s *schema.Schema) *MemRowSet {
 	sort.SliceStable(m.zoneOrder, func(a, b int) bool {
 		return s.Column(m.zoneOrder[a]).Kind() != schema.KindBytes && s.Column(m.zoneOrder[b]).Kind() == schema.KindBytes
 	})
-	m.index.Store(&index{active: newTree(m.keys, s)})
+	m.index.Store(&index{active: newTree(m.keys, s, prefix{})})
 	return m
 }
 
@@ -229,9 +229,13 @@ func (m *MemRowSet) appendPiece(ts mvcc.Timestamp, cols []*vector.Vector, enc *v
 // appendIndex puts rows whose cells and keys are stored into the active tree.
 func (m *MemRowSet) appendIndex(cols []*vector.Vector, enc *vector.Vector, keys, rows pick, at int) error {
 	a, x := &m.append, m.index.Load()
+	if at == 0 && keys.n >= lockSlice { // enough to judge by
+		x = &index{active: newTree(m.keys, m.schema, newPrefix(enc.BytesAt(keys.row(0)), enc.BytesAt(keys.row(keys.n-1))))}
+		m.index.Store(x)
+	}
 	a.items = a.items[:0]
 	for i := range keys.n {
-		a.items = append(a.items, newItem(enc.BytesAt(keys.row(i)), rowset.RowID(at+i)))
+		a.items = append(a.items, x.active.prefix.item(enc.BytesAt(keys.row(i)), rowset.RowID(at+i)))
 	}
 	zones := make([]zone, m.schema.NumKey())
 	for c := range zones {
@@ -254,7 +258,8 @@ func (m *MemRowSet) seal(x *index) {
 	r := x.active.seal()
 	m.memory.Add(r.bytes() - treeRowBytes*int64(len(r.rows)))
 	runs := append(x.runs[:len(x.runs):len(x.runs)], r)
-	m.index.Store(&index{active: newTree(m.keys, m.schema), runs: runs})
+	p := newPrefix(m.keys.at(r.rows[0]), m.keys.at(r.rows[len(r.rows)-1]))
+	m.index.Store(&index{active: newTree(m.keys, m.schema, p), runs: runs})
 }
 
 // ReadRow appends the cells of a row to dst, one vector for each of the columns.

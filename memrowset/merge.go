@@ -24,6 +24,7 @@ type cursor struct {
 // walker delivers visible rows: in key order of all, or run by run.
 type walker struct {
 	keys     *bytesStore
+	prefix   prefix // of all items: the active tree's
 	bounds   bounds
 	from, to rowset.RowID // visible rows
 	reverse  bool
@@ -36,6 +37,7 @@ func newWalker(m *MemRowSet, b bounds, from, to int, order rowset.Order) *walker
 	w := &walker{keys: m.keys, bounds: b, from: rowset.RowID(from), to: rowset.RowID(to),
 		reverse: order == rowset.KeyReverse, merged: order != rowset.Unordered}
 	x := m.index.Load()
+	w.prefix = x.active.prefix
 	for _, r := range x.runs {
 		lo, hi := r.within(b)
 		w.add(&cursor{run: r, lo: lo, hi: hi})
@@ -113,7 +115,7 @@ func (w *walker) fillRun(c *cursor) (more bool) {
 			at = c.hi - 1 - i
 		}
 		if row := c.run.rows[at]; w.visible(row) {
-			c.buf = append(c.buf, newItem(valueAt(chunks, row), row))
+			c.buf = append(c.buf, w.prefix.item(valueAt(chunks, row), row))
 		}
 	}
 	if w.reverse {

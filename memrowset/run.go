@@ -14,6 +14,7 @@ const sampleRows = 16
 // run is a sealed tree: its rows in key order, read without a lock.
 type run struct {
 	keys    *bytesStore
+	prefix  prefix
 	rows    []rowset.RowID
 	samples []item // of rows 0, sampleRows, 2·sampleRows, …
 	filter  *filter.Filter
@@ -23,7 +24,7 @@ type run struct {
 // seal turns a tree that nobody changes any more into a run.
 func (t *tree) seal() *run {
 	n := t.items.Len()
-	r := &run{keys: t.keys, rows: make([]rowset.RowID, 0, n), filter: filter.New(n), zones: t.zones,
+	r := &run{keys: t.keys, prefix: t.prefix, rows: make([]rowset.RowID, 0, n), filter: filter.New(n), zones: t.zones,
 		samples: make([]item, 0, n/sampleRows+1)}
 	t.items.Ascend(func(it item) bool {
 		if len(r.rows)%sampleRows == 0 {
@@ -53,7 +54,8 @@ func (r *run) lookup(q *probe) {
 			continue
 		}
 		key := q.key(p)
-		at = r.sample(key, &q.items[p], at)
+		it := r.prefix.item(key, probeRow)
+		at = r.sample(key, &it, at)
 		if i := r.searchFrom(key, at); i < len(r.rows) && bytes.Equal(r.keys.at(r.rows[i]), key) {
 			q.found(p, r.rows[i])
 		}
@@ -62,7 +64,7 @@ func (r *run) lookup(q *probe) {
 
 // search returns the position of the first row whose key is not below key.
 func (r *run) search(key []byte) int {
-	it := newItem(key, probeRow)
+	it := r.prefix.item(key, probeRow)
 	return r.searchFrom(key, r.sample(key, &it, 0))
 }
 

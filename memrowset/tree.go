@@ -21,21 +21,49 @@ const (
 	itemBytes  = 24
 )
 
-// item is a row in key order: the first 16 bytes of its key as two big-endian numbers,
-// padded with zeroes, and its number. It holds no pointer, so the garbage collector
-// does not look into the nodes of a tree.
+// item is a row in key order: 16 bytes of its key as two big-endian numbers, and its
+// number. It holds no pointer, so the garbage collector does not look into the nodes
+// of a tree.
 type item struct {
 	hi, lo uint64
 	row    rowset.RowID
 }
 
-func newItem(key []byte, row rowset.RowID) item {
+// prefix makes items: it leaves out the bytes that most keys begin with, so that the
+// 16 bytes tell more of them apart. A key that begins otherwise gets the smallest or the
+// largest prefix. Items of one prefix order as their keys do, where they differ.
+type prefix struct{ common []byte }
+
+// newPrefix returns the prefix for keys between two.
+func newPrefix(first, last []byte) prefix {
+	n := 0
+	for n < len(first) && n < len(last) && first[n] == last[n] {
+		n++
+	}
+	return prefix{bytes.Clone(first[:n])}
+}
+
+func (p *prefix) item(key []byte, row rowset.RowID) item {
+	if n := len(p.common); n > 0 {
+		if len(key) < n || string(key[:n]) != string(p.common) {
+			return p.outside(key, row)
+		}
+		key = key[n:]
+	}
 	if len(key) >= 16 {
 		return item{binary.BigEndian.Uint64(key), binary.BigEndian.Uint64(key[8:]), row}
 	}
 	var b [16]byte
 	copy(b[:], key)
 	return item{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:]), row}
+}
+
+// outside makes the item of a key that does not begin with the common bytes.
+func (p *prefix) outside(key []byte, row rowset.RowID) item {
+	if bytes.Compare(key, p.common) < 0 {
+		return item{0, 0, row}
+	}
+	return item{math.MaxUint64, math.MaxUint64, row}
 }
 
 // comparePrefix orders items by their prefixes; 0 leaves the order to the keys.
@@ -57,7 +85,9 @@ func comparePrefix(a, b *item) int {
 // reader beside a writer, so both hold mu, briefly. Once the tree is sealed nothing
 // changes it, and readers that began before go on with it.
 type tree struct {
-	keys *bytesStore // never changes
+	// Set at newTree, then read-only.
+	keys   *bytesStore
+	prefix prefix
 
 	mu    sync.Mutex
 	items *btree.BTreeG[item]
@@ -65,8 +95,8 @@ type tree struct {
 	zones []zone // of the rows in items and of those about to be inserted
 }
 
-func newTree(keys *bytesStore, s *schema.Schema) *tree {
-	t := &tree{keys: keys, zones: make([]zone, s.NumKey())}
+func newTree(keys *bytesStore, s *schema.Schema, p prefix) *tree {
+	t := &tree{keys: keys, prefix: p, zones: make([]zone, s.NumKey())}
 	t.items = btree.NewG(treeDegree, t.lessLocked)
 	return t
 }
@@ -126,19 +156,19 @@ func (t *tree) insertSlice(items []item) bool {
 	return true
 }
 
-// lookup calls found for each open key of q that the tree holds.
-func (t *tree) lookup(q *probe) {
+// lookup calls found for each of the keys at the given positions that the tree holds.
+func (t *tree) lookup(q *probe, positions []int32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !q.meets(t.zones) {
 		return
 	}
-	for _, p := range q.open {
+	for _, p := range positions {
 		if !q.inside(p, t.zones) {
 			continue
 		}
 		t.probe = q.key(p)
-		if it, ok := t.items.Get(q.items[p]); ok {
+		if it, ok := t.items.Get(t.prefix.item(t.probe, probeRow)); ok {
 			q.found(p, it.row)
 		}
 	}
@@ -196,5 +226,5 @@ func (t *tree) startLocked(last *item, b bounds, reverse bool) (item, bool) {
 	case t.probe == nil:
 		return item{}, false
 	}
-	return newItem(t.probe, probeRow), true
+	return t.prefix.item(t.probe, probeRow), true
 }
