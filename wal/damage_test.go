@@ -109,7 +109,7 @@ func TestItem113Retention(t *testing.T) {
 		t.Fatalf("%d segments", n)
 	}
 	removed := 0
-	for _, c := range []struct{ need, removed int }{{10, 0}, {14, 0}, {15, 1}, {24, 2}, {25, 3}, {34, 4}, {35, 4}, {1 << 40, 4}} {
+	for _, c := range []struct{ need, removed int }{{10, 0}, {14, 0}, {15, 1}, {24, 2}, {25, 3}, {34, 4}, {35, 4}, {1 << 30, 4}} {
 		n, err := l.TrimBefore(l.KeepFrom(mvcc.Timestamp(c.need)))
 		must(t, err)
 		if removed += n; removed != c.removed {
@@ -249,16 +249,16 @@ func TestC65DamageInTheMiddle(t *testing.T) {
 			if _, _, _, err = replay(mem, o); !errors.Is(err, vfs.ErrCorruption) {
 				t.Errorf("end known: %v", err)
 			}
-			salvage(t, mem, all)
+			salvage(t, mem, all, end)
 		})
 	}
 }
 
 // salvage checks that a salvage returns a part of want in order, all but at most eight
 // records, and reports the rest.
-func salvage(t *testing.T, mem vfs.FS, want []entry) {
+func salvage(t *testing.T, mem vfs.FS, want []entry, end Position) {
 	t.Helper()
-	_, got, rec, err := replay(mem, Options{First: 1, Salvage: true, ReadOnly: true})
+	_, got, rec, err := replay(mem, Options{First: 1, End: end, Salvage: true, ReadOnly: true})
 	must(t, err)
 	rest := want
 	for _, e := range got {
@@ -271,8 +271,7 @@ func salvage(t *testing.T, mem vfs.FS, want []entry) {
 	if len(got) < len(want)-8 {
 		t.Errorf("salvaged %d records of %d: %v", len(got), len(want), rec.Dropped)
 	}
-	whole := len(logFiles(t, mem)) >= 3
-	if len(got) < len(want) && whole && len(rec.Dropped) == 0 {
+	if len(got) < len(want) && len(rec.Dropped) == 0 {
 		t.Errorf("%d records lost and nothing reported", len(want)-len(got))
 	}
 }

@@ -21,6 +21,7 @@ type Log struct {
 
 	// Used by Open, Replay and Start only.
 	found     []*segment // all segments in the directory, ascending
+	lost      []Drop     // missing segments, when salvaging
 	replayed  bool
 	replayEnd Position // end of the log that was replayed
 	claim     Position // the log is known durable up to here
@@ -140,16 +141,16 @@ func (l *Log) predecessor(s *segment) (int, error) {
 		}
 	}
 	i := l.indexBefore(s.number)
-	if l.opts.Salvage || i < 0 && l.opts.First == 0 {
+	if i < 0 && l.opts.First == 0 {
 		return i, nil
 	}
-	return 0, l.missing(s.prev.Segment, fmt.Errorf("missing, %s continues it", s.name))
+	return i, l.missing(s.prev.Segment, fmt.Errorf("missing, %s continues it", s.name))
 }
 
 // checkReached reports a log whose last known segment is not there.
 func (l *Log) checkReached() error {
 	end := l.opts.End
-	if end.Segment == 0 || end.Segment < l.opts.First || l.opts.Salvage ||
+	if end.Segment == 0 || end.Segment < l.opts.First ||
 		slices.ContainsFunc(l.found, func(s *segment) bool { return s.number >= end.Segment && s.member }) {
 		return nil
 	}
@@ -159,8 +160,14 @@ func (l *Log) checkReached() error {
 	return l.missing(end.Segment, fmt.Errorf("missing, the log is known to reach %v", end))
 }
 
+// missing returns the error for a segment that is lost; a salvage notes it and goes on.
 func (l *Log) missing(number uint64, err error) error {
-	return &vfs.CorruptionError{Path: l.fs.Join(l.dir, segmentName(number)), Section: "log segment", Err: err}
+	path := l.fs.Join(l.dir, segmentName(number))
+	if l.opts.Salvage {
+		l.lost = append(l.lost, Drop{Path: path, Err: err})
+		return nil
+	}
+	return &vfs.CorruptionError{Path: path, Section: "log segment", Err: err}
 }
 
 // indexBefore returns the index of the segment before the given number, -1 when

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/minikudu/minikudu/internal/binfmt"
 	"github.com/minikudu/minikudu/internal/mvcc"
@@ -75,6 +76,8 @@ type replayer struct {
 	in     *reader
 	first  bool     // no segment was read before seg
 	last   *segment // the last member
+	frame  frame    // the last one read
+	rec    Record   // what fn is given
 	record []byte   // data of the record being assembled
 	head   frame    // its first frame
 	start  Position // of its first frame; zero between records
@@ -91,6 +94,7 @@ type badFrame struct {
 
 func (p *replayer) run(ctx context.Context) error {
 	p.claim = p.log.opts.End
+	p.out.Dropped = slices.Clone(p.log.lost)
 	p.first = true
 	for _, s := range p.log.found {
 		if s.member {
@@ -141,7 +145,8 @@ func (p *replayer) segment(ctx context.Context, s *segment) (done bool, err erro
 func (p *replayer) frames(ctx context.Context) (*badFrame, error) {
 	for p.seg.end < 0 || p.in.off < p.seg.end {
 		at := Position{p.seg.number, p.in.off}
-		f, bad, err := p.next(ctx, at)
+		f := &p.frame
+		bad, err := p.next(ctx, at)
 		if bad != nil && bad.reason == "" && p.seg.end < 0 && p.seg != p.last {
 			return nil, nil // the next segment's link is damaged
 		}
@@ -161,24 +166,25 @@ func (p *replayer) frames(ctx context.Context) (*badFrame, error) {
 	return nil, nil
 }
 
-// next reads the frame at the reader's offset and appends its data to p.record.
-func (p *replayer) next(ctx context.Context, at Position) (*frame, *badFrame, error) {
+// next reads the frame at the reader's offset into p.frame and appends its data to
+// p.record.
+func (p *replayer) next(ctx context.Context, at Position) (*badFrame, error) {
 	b, err := p.in.peek(ctx, frameHeaderSize)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if allZero(b) {
-		return nil, &badFrame{pos: at}, nil
+		return &badFrame{pos: at}, nil
 	}
 	if len(b) < frameHeaderSize {
-		return nil, &badFrame{pos: at, reason: "frame header is cut off"}, nil
+		return &badFrame{pos: at, reason: "frame header is cut off"}, nil
 	}
 	f, ok := decodeFrame(b, p.seg.seed, at)
 	if !ok {
-		return nil, &badFrame{pos: at, reason: "bad frame header"}, nil
+		return &badFrame{pos: at, reason: "bad frame header"}, nil
 	}
 	if int64(f.length) > p.in.left()-frameHeaderSize {
-		return nil, &badFrame{pos: at, reason: "frame data is cut off"}, nil
+		return &badFrame{pos: at, reason: "frame data is cut off"}, nil
 	}
 	p.in.skip(frameHeaderSize)
 	keep := len(p.record)
@@ -191,9 +197,10 @@ func (p *replayer) next(ctx context.Context, at Position) (*frame, *badFrame, er
 		p.record = p.record[:keep]
 	}
 	if err == nil && crc != f.dataCRC {
-		return nil, &badFrame{pos: at, want: f.dataCRC, got: crc, reason: "bad frame data"}, nil
+		return &badFrame{pos: at, want: f.dataCRC, got: crc, reason: "bad frame data"}, nil
 	}
-	return &f, nil, err
+	p.frame = f
+	return nil, err
 }
 
 // data appends n bytes, which the file has, to p.record and returns their checksum.
@@ -275,17 +282,17 @@ func (p *replayer) call() error {
 	if p.head.typ != TypeBatch || p.head.flags != 0 {
 		return p.fail(p.start, fmt.Errorf("record of type %d, flags %#x: %w", p.head.typ, p.head.flags, vfs.ErrNotSupported))
 	}
-	r := Record{
+	p.rec = Record{
 		Type: p.head.typ, Flags: p.head.flags, KeyEpoch: p.head.epoch, Timestamp: p.head.timestamp,
 		Extensions: p.record[:p.head.extensions:p.head.extensions], Payload: p.record[p.head.extensions:],
 		Position: p.start, SyncedThrough: p.head.synced,
 	}
-	if err := checkExtensions(r.Extensions); err != nil {
+	if err := checkExtensions(p.rec.Extensions); err != nil {
 		return p.fail(p.start, err)
 	}
 	p.out.Records++
-	p.out.LastTimestamp = r.Timestamp
-	return p.fn(&r)
+	p.out.LastTimestamp = p.rec.Timestamp
+	return p.fn(&p.rec)
 }
 
 // cover raises the largest timestamp of the segments that hold the record that ends
