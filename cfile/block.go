@@ -40,16 +40,17 @@ type blockWriter struct {
 	buf       []byte
 }
 
-// write compresses and stores one block.
+// write compresses and stores one block. It may overwrite the spare capacity of payload.
 func (w *blockWriter) write(payload []byte) (BlockPtr, error) {
-	if err := w.frame(payload); err != nil {
+	b, err := w.frame(payload)
+	if err != nil {
 		return BlockPtr{}, err
 	}
 	if w.checksums {
-		w.buf = binary.LittleEndian.AppendUint32(w.buf, checksum(w.buf))
+		b = binary.LittleEndian.AppendUint32(b, checksum(b))
 	}
-	p := BlockPtr{Offset: w.off, Size: uint32(len(w.buf))}
-	return p, w.raw(w.buf)
+	p := BlockPtr{Offset: w.off, Size: uint32(len(b))}
+	return p, w.raw(b)
 }
 
 // raw writes bytes as they are.
@@ -62,27 +63,27 @@ func (w *blockWriter) raw(b []byte) error {
 	return err
 }
 
-// frame puts the stored form of a payload, without its checksum, into w.buf.
-func (w *blockWriter) frame(payload []byte) (err error) {
+// frame returns the stored form of a payload without its checksum: the payload itself,
+// or w.buf.
+func (w *blockWriter) frame(payload []byte) (_ []byte, err error) {
 	if w.codec == schema.CompressionNone {
 		if len(payload) > maxBlock-checksumSize {
-			return tooLarge(len(payload), maxBlock-checksumSize)
+			return nil, tooLarge(len(payload), maxBlock-checksumSize)
 		}
-		w.buf = append(w.buf[:0], payload...)
-		return nil
+		return payload, nil
 	}
 	if len(payload) > maxCompressed {
-		return tooLarge(len(payload), maxCompressed)
+		return nil, tooLarge(len(payload), maxCompressed)
 	}
 	w.buf = binary.LittleEndian.AppendUint32(w.buf[:0], uint32(len(payload)))
 	if w.buf, err = compress.Compress(w.buf, payload, w.codec); err != nil {
-		return fmt.Errorf("compressing %d bytes with %s: %w", len(payload), w.codec, err)
+		return nil, fmt.Errorf("compressing %d bytes with %s: %w", len(payload), w.codec, err)
 	}
 	// A tenth saved is not worth the decoding.
 	if size := len(w.buf) - codecHeader; size*10 > len(payload)*9 {
 		w.buf = append(w.buf[:codecHeader], payload...)
 	}
-	return nil
+	return w.buf, nil
 }
 
 func tooLarge(n, limit int) error {

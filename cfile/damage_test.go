@@ -148,9 +148,12 @@ func TestC21HeadersAreNotBelieved(t *testing.T) {
 	bomb := func(codec schema.Compression, claim uint32) []byte {
 		var buf bytes.Buffer
 		w := blockWriter{dst: &buf, codec: codec, checksums: true}
-		_ = w.frame(make([]byte, 1<<20))
-		le.PutUint32(w.buf, claim)
-		return w.buf
+		b, err := w.frame(make([]byte, 1<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		le.PutUint32(b, claim)
+		return b
 	}
 	cases := map[string]func() error{
 		"magic twice":    func() error { return readEverything([]byte(magic+magic), ReaderOptions{}) },

@@ -401,7 +401,7 @@ func TestItem18FeatureBits(t *testing.T) {
 	for bit := range 32 {
 		f := Footer{Type: schema.Int32, Encoding: schema.EncodingPlain, Compression: schema.CompressionNone,
 			Positional: BlockPtr{40, 23}, Rows: 3, Incompatible: featureChecksum | 1<<bit, Compatible: 1 << bit}
-		_, _, err := tryOpen(withFooter(t, f.AppendTo(nil)), ReaderOptions{})
+		_, _, err := tryOpen(withFooter(t, f.appendTo(nil)), ReaderOptions{})
 		if known := bit == 0 || bit == 31; known != (err == nil) || !known && !errors.Is(err, vfs.ErrNotSupported) {
 			t.Errorf("bit %d: %v", bit, err)
 		}
@@ -446,7 +446,7 @@ func TestFooterRefusals(t *testing.T) {
 	} {
 		f := good
 		c.change(&f)
-		_, _, err := tryOpen(withFooter(t, f.AppendTo(nil)), ReaderOptions{})
+		_, _, err := tryOpen(withFooter(t, f.appendTo(nil)), ReaderOptions{})
 		if c.unsupported {
 			if !errors.Is(err, vfs.ErrNotSupported) {
 				t.Errorf("%s: %v", c.name, err)

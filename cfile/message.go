@@ -151,8 +151,8 @@ type Footer struct {
 	Metadata     []Metadata // of the footer alone; see Reader.Metadata
 }
 
-// AppendTo appends the footer message.
-func (f *Footer) AppendTo(dst []byte) []byte {
+// appendTo appends the footer message.
+func (f *Footer) appendTo(dst []byte) []byte {
 	dst = appendNumber(dst, 1, uint64(f.Type))
 	dst = appendNumber(dst, 2, uint64(f.Encoding))
 	dst = appendNumber(dst, 3, uint64(f.Rows))

@@ -45,6 +45,7 @@ type Writer struct {
 	firstKey []byte
 	lastKey  []byte // of the page written last
 	zones    ZoneMap
+	scratch  *scratch // lends payload and blocks.buf from start to Finish
 	payload  []byte
 	err      error
 }
@@ -227,6 +228,7 @@ func (w *Writer) start() error {
 		return nil
 	}
 	w.started = true
+	w.borrow()
 	msg := appendHeader(nil, w.header)
 	if err := checkMessage(msg); err != nil {
 		return err
@@ -253,7 +255,7 @@ func (w *Writer) closePage() error {
 	if rows == 0 {
 		return nil
 	}
-	w.payload = w.enc.Finish(w.payload[:0])
+	w.payload = slices.Grow(w.enc.Finish(w.payload[:0]), checksumSize)
 	p, err := w.blocks.write(w.payload)
 	if err != nil {
 		return err
@@ -314,6 +316,7 @@ func (w *Writer) Finish() (Summary, error) {
 	w.finished = true
 	if w.err == nil {
 		w.err = w.finish()
+		w.release()
 	}
 	if w.err != nil {
 		return Summary{}, w.failure()
@@ -327,6 +330,19 @@ func (w *Writer) Finish() (Summary, error) {
 		s.Zones = &w.zones
 	}
 	return s, nil
+}
+
+// borrow takes the buffers of the writer from the pool; release returns them.
+func (w *Writer) borrow() {
+	w.scratch = getScratch()
+	w.payload, w.blocks.buf = w.scratch.plain, w.scratch.raw
+}
+
+func (w *Writer) release() {
+	w.scratch.plain, w.scratch.raw = w.payload, w.blocks.buf
+	w.payload, w.blocks.buf = nil, nil
+	w.scratch.put()
+	w.scratch = nil
 }
 
 func (w *Writer) finish() (err error) {
@@ -359,7 +375,7 @@ func (w *Writer) writeFooter() error {
 	if !w.o.NoZones {
 		w.footer.Metadata = append(w.footer.Metadata, Metadata{MetadataZone, appendZone(nil, &w.zones.File)})
 	}
-	msg := w.footer.AppendTo(nil)
+	msg := w.footer.appendTo(nil)
 	if err := checkMessage(msg); err != nil {
 		return err
 	}
