@@ -109,6 +109,14 @@ func check(t *testing.T, tab *minikudu.Table) {
 	if _, err := tab.Get(ctx, "host9", 30); !errors.Is(err, minikudu.ErrNotFound) {
 		t.Fatalf("get of a missing key: %v", err)
 	}
+	agg, err := tab.Aggregate(ctx, minikudu.Query{Where: predicate.Lt("ts", 2)}, nil, minikudu.Count(), minikudu.Sum("usage"), minikudu.Max("n"))
+	if err != nil || agg.Column(0).Int64s()[0] != 200 || agg.Column(1).Float64s()[0] != 4950 || agg.Column(2).Int32s()[0] != 99 {
+		t.Fatalf("aggregate: %v, %v", agg, err)
+	}
+	groups, err := tab.Aggregate(ctx, minikudu.Query{}, []string{"host"}, minikudu.Count())
+	if err != nil || groups.Len() != 100 || groups.Column(1).Int64s()[5] != 10 {
+		t.Fatalf("group by: %v, %v", groups, err)
+	}
 	last := ""
 	for b, err := range tab.Scan(ctx, minikudu.Query{Order: minikudu.KeyOrder}) {
 		if err != nil {

@@ -3,6 +3,7 @@ package tablet
 import (
 	"context"
 
+	"github.com/minikudu/minikudu/diskrowset"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/vector"
@@ -74,15 +75,39 @@ func (t *Tablet) Scan(ctx context.Context, spec *rowset.ScanSpec) (rowset.Iterat
 	return newMerge(spec, sets, nil), nil
 }
 
-// Parts returns one scan per store that an unordered scan under spec would read, to
-// be run by several goroutines. Each iterator is used by one of them.
-func (t *Tablet) Parts(spec *rowset.ScanSpec) []rowset.Iterator {
+// Part is one store of an unordered scan.
+type Part struct {
+	rs   rowset.RowSet
+	spec *rowset.ScanSpec
+}
+
+// Parts returns the stores that an unordered scan under spec would read, so that
+// several goroutines can share the work.
+func (t *Tablet) Parts(spec *rowset.ScanSpec) []Part {
 	sets := t.stores.Load().overlapping(spec)
-	parts := make([]rowset.Iterator, len(sets))
-	for i := range sets {
-		parts[i] = &union{spec: spec, sets: sets[i : i+1]}
+	parts := make([]Part, len(sets))
+	for i, rs := range sets {
+		parts[i] = Part{rs: rs, spec: spec}
 	}
 	return parts
+}
+
+// Scan starts the scan of the part.
+func (p *Part) Scan(ctx context.Context) (rowset.Iterator, error) { return p.rs.Scan(ctx, p.spec) }
+
+// Whole returns the number of rows of the part and the summaries of its columns, if
+// every stored row is visible and selected, so that they can answer for the rows.
+func (p *Part) Whole() (rows int64, zone func(ctx context.Context, col int) (vector.Zone, bool, error), ok bool) {
+	rs, onDisk := p.rs.(*diskrowset.RowSet)
+	s := p.spec
+	if !onDisk || s.Filter != nil || s.Lower != nil || s.Upper != nil || s.NoPrune {
+		return 0, nil, false
+	}
+	m := rs.Meta()
+	if m.MaxInsert > s.Time.Hi || s.Time.Lo > 0 || m.LiveRows != m.Rows {
+		return 0, nil, false
+	}
+	return m.Rows, rs.Zone, true
 }
 
 // overlapping returns the stores that may hold rows within the key bounds of spec.
