@@ -202,7 +202,7 @@ func TestC24OutOfRangeNamesColumn(t *testing.T) {
 		}
 	}
 	for _, at := range []time.Time{last.Add(time.Microsecond), first.Add(-time.Nanosecond),
-		time.Date(1<<40, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-1<<31, 1, 1, 0, 0, 0, 0, time.UTC)} {
+		time.Date(1<<30, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-1<<31, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		if _, err := ts.Convert(at); err == nil || !strings.Contains(err.Error(), `column "ts"`) {
 			t.Errorf("%v: %v", at, err)
 		}
@@ -256,6 +256,16 @@ func BenchmarkConvert(b *testing.B) {
 			if _, err := cols[i].Convert(row[i]); err != nil {
 				b.Fatal(err)
 			}
+		}
+	}
+}
+
+func TestC08OnlyNilBytesAreNull(t *testing.T) {
+	c := column(t, "b binary null")
+	for _, b := range [][]byte{nil, {}, []byte("test"), make([]byte, 3<<20)} {
+		v, err := c.Convert(b)
+		if err != nil || v.IsNull() != (b == nil) || v.Str() != string(b) {
+			t.Errorf("%d bytes, nil %v: %v, %v", len(b), b == nil, v.IsNull(), err)
 		}
 	}
 }

@@ -48,11 +48,11 @@ func AppendTimestamp(dst []byte, micros int64) []byte {
 	sec, us := floorDiv(micros, microsPerSecond)
 	day, sec := floorDiv(sec, secondsPerDay)
 	dst = append(AppendDate(dst, day), 'T')
-	dst = append(appendPadded(dst, sec/3600, 2), ':')
-	dst = append(appendPadded(dst, sec/60%60, 2), ':')
-	dst = appendPadded(dst, sec%60, 2)
+	dst = append(appendTwo(dst, sec/3600), ':')
+	dst = append(appendTwo(dst, sec/60%60), ':')
+	dst = appendTwo(dst, sec%60)
 	if us != 0 {
-		dst = appendPadded(append(dst, '.'), us, 6)
+		dst = appendTwo(appendTwo(appendTwo(append(dst, '.'), us/10_000), us/100%100), us%100)
 		for dst[len(dst)-1] == '0' {
 			dst = dst[:len(dst)-1]
 		}
@@ -69,21 +69,17 @@ func AppendDate(dst []byte, days int64) []byte {
 	case year < 0:
 		dst, year = append(dst, '-'), -year
 	}
-	dst = append(appendPadded(dst, year, 4), '-')
-	dst = append(appendPadded(dst, month, 2), '-')
-	return appendPadded(dst, day, 2)
+	if year > 9999 {
+		dst = strconv.AppendInt(dst, year, 10)
+	} else {
+		dst = appendTwo(appendTwo(dst, year/100), year%100)
+	}
+	dst = appendTwo(append(dst, '-'), month)
+	return appendTwo(append(dst, '-'), day)
 }
 
-func appendPadded(dst []byte, n int64, width int) []byte {
-	for limit := int64(10); width > 1; width-- {
-		if n < limit {
-			dst = append(dst, "000000"[:width-1]...)
-			break
-		}
-		limit *= 10
-	}
-	return strconv.AppendInt(dst, n, 10)
-}
+// appendTwo appends a number of 0 to 99 as two digits.
+func appendTwo(dst []byte, n int64) []byte { return append(dst, '0'+byte(n/10), '0'+byte(n%10)) }
 
 // civil returns the date of a day counted from 1970-01-01 in the proleptic
 // Gregorian calendar. It and its inverse count eras of 400 years from March, as in
