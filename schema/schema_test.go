@@ -110,3 +110,61 @@ func TestCompare(t *testing.T) {
 		t.Error("-0 differs from 0")
 	}
 }
+
+func TestDefaultsOfStorage(t *testing.T) {
+	for typ := range typeInfos {
+		typ := Type(typ)
+		if !typ.Valid() {
+			if typ.KeyCapable() {
+				t.Errorf("%s can be a key", typ)
+			}
+			continue
+		}
+		e := EncodingAuto.Resolve(typ.Kind())
+		want := EncodingBitShuffle
+		switch {
+		case typ == Bool:
+			want = EncodingRLE
+		case typ.Kind() == KindBytes:
+			want = EncodingDict
+		}
+		if e != want || !e.Supports(typ.Kind()) || EncodingPlain.Resolve(typ.Kind()) != EncodingPlain {
+			t.Errorf("%s: %s", typ, e)
+		}
+	}
+	if CompressionDefault.Resolve(EncodingBitShuffle) != CompressionNone || CompressionDefault.Resolve(EncodingDict) != CompressionLZ4 ||
+		CompressionZstd.Resolve(EncodingBitShuffle) != CompressionZstd {
+		t.Error("compression")
+	}
+	for precision, want := range map[int]Type{1: Decimal32, 9: Decimal32, 10: Decimal64, 18: Decimal64, 19: Decimal128, 38: Decimal128} {
+		if got, ok := DecimalType(precision); !ok || got != want {
+			t.Errorf("decimal(%d): %d", precision, got)
+		}
+	}
+	for _, precision := range []int{-1, 0, 39} {
+		if _, ok := DecimalType(precision); ok {
+			t.Errorf("decimal(%d) is a type", precision)
+		}
+	}
+}
+
+func TestAutoIncrementAndIDs(t *testing.T) {
+	cols, err := ParseColumns("v int8, host string, auto_incrementing_id int64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range cols {
+		cols[i].ID = ColumnID(10 + i)
+	}
+	s, err := New(cols, []string{"host", AutoIncrementName}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.AutoIncrement() != 1 || s.FindID(10) != 2 || s.FindID(11) != 0 || s.FindID(9) != -1 || s.Len() != 3 || s.Column(2).Name != "v" {
+		t.Errorf("%d, %d", s.AutoIncrement(), s.FindID(10))
+	}
+	s.Columns()[0].Name = "changed"
+	if s.Column(0).Name != "host" {
+		t.Error("Columns shares memory")
+	}
+}

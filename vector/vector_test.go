@@ -362,3 +362,22 @@ func BenchmarkAppendRows(b *testing.B) {
 		}
 	}
 }
+
+func TestTypedAccessors(t *testing.T) {
+	bits := FromBits(Bitmap{2}, 2, nil)
+	if bits.BoolAt(0) || !bits.BoolAt(1) {
+		t.Error("bool")
+	}
+	ok := FromFixed(schema.KindInt8, []int8{1}, nil).Int8s()[0] == 1 &&
+		FromFixed(schema.KindInt16, []int16{1}, nil).Int16s()[0] == 1 &&
+		FromFixed(schema.KindInt64, []int64{1}, nil).Int64s()[0] == 1 &&
+		FromFixed(schema.KindInt128, []schema.Int128{{Lo: 1}}, nil).Int128s()[0].Lo == 1 &&
+		FromFixed(schema.KindFloat32, []float32{1}, nil).Float32s()[0] == 1 &&
+		FromFixed(schema.KindFloat64, []float64{1}, nil).Float64s()[0] == 1
+	if !ok {
+		t.Error("numbers")
+	}
+	mustPanic(t, func() { FromFixed(schema.KindFloat64, []float64{1}, nil).Int64s() })
+	mustPanic(t, func() { FromFixed(schema.KindInt64, []int32{1}, nil) })
+	mustPanic(t, func() { Values[int32](FromFixed(schema.KindInt64, []int64{1}, nil)) })
+}

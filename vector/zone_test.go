@@ -172,3 +172,43 @@ func BenchmarkZoneDict(b *testing.B) {
 	}
 	benchmarkZone(b, FromCodes(codes, dict, nil), len(codes)*2)
 }
+
+// Long runs without nulls, around words and at the end.
+func TestZoneOfLongRuns(t *testing.T) {
+	for _, kind := range kinds {
+		for _, nulls := range [][]int{{}, {0}, {5, 900}, {63, 64}, {1024}, {128, 129, 500}} {
+			cells := make([]schema.Value, 1025)
+			for i := range cells {
+				n := int64(i*37%251 - 100)
+				switch kind {
+				case schema.KindBool:
+					cells[i] = schema.BoolValue(true)
+				case schema.KindInt128:
+					cells[i] = schema.Int128Value(schema.Int128From(n))
+				case schema.KindFloat32:
+					cells[i] = schema.Float32Value(float32(n))
+				case schema.KindFloat64:
+					cells[i] = schema.Float64Value(float64(n))
+				case schema.KindBytes:
+					cells[i] = schema.StringValue(string(rune('a' + i%26)))
+				default:
+					cells[i] = schema.IntValue(kind, n%100)
+				}
+			}
+			for _, i := range nulls {
+				cells[i] = schema.Null
+			}
+			forms := []*Vector{build(t, kind, cells)}
+			if kind == schema.KindBytes {
+				forms = append(forms, buildDict(t, cells, 1), buildDict(t, cells, 4))
+			}
+			for _, v := range forms {
+				var z Zone
+				z.Add(v)
+				if want := slowZone(cells); !sameZone(z, want) {
+					t.Errorf("%s, nulls %v: %+v, want %+v", kind, nulls, z, want)
+				}
+			}
+		}
+	}
+}

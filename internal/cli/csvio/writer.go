@@ -20,7 +20,6 @@ type Writer struct {
 	dst    io.Writer
 	cols   []schema.Column
 	buf    []byte
-	cell   []byte
 	header bool // written
 }
 
@@ -35,9 +34,12 @@ func (w *Writer) Write(vectors []*vector.Vector, n int) error {
 			if i > 0 {
 				w.buf = append(w.buf, ',')
 			}
-			if !v.IsNull(row) {
-				w.cell = formatCell(w.cell[:0], &w.cols[i], v, row)
-				w.buf = appendField(w.buf, w.cell)
+			switch {
+			case v.IsNull(row):
+			case w.cols[i].Type.IsText():
+				w.buf = appendField(w.buf, v.BytesAt(row))
+			default: // never holds what needs quotes
+				w.buf = formatCell(w.buf, &w.cols[i], v, row)
 			}
 		}
 		w.buf = append(w.buf, '\n')
