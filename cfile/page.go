@@ -232,7 +232,7 @@ func (r *Reader) findPage(ctx context.Context, key []byte) (BlockPtr, error) {
 // without nulls, whose encoded key is at or after key, and whether it is equal; Len
 // when there is none.
 func SearchPage(page *vector.Vector, key []byte) (pos int, exact bool) {
-	var buf []byte
+	buf := make([]byte, 0, 16)
 	compare := func(i int) int {
 		if page.Kind() == schema.KindBytes {
 			return bytes.Compare(page.BytesAt(i), key)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"sort"
 	"sync"
 	"testing"
@@ -207,4 +208,30 @@ func TestReadPageAllocs(t *testing.T) {
 	if n > 3 {
 		t.Errorf("%v allocations a page", n)
 	}
+}
+
+// TestDictionaryIsNotPinned sees that an idle reader holds no words and finds them again.
+func TestDictionaryIsNotPinned(t *testing.T) {
+	want := cells(t, schema.KindBytes, 100, func(i int) (int64, bool) { return int64(i % 10), false })
+	b, _ := write(t, WriterOptions{Type: schema.String}, want)
+	r, _ := open(t, b, ReaderOptions{})
+	idx := loadIndex(t, r)
+	page, err := r.ReadPage(t.Context(), idx, 0)
+	if err != nil || page.Dict() == nil || page.Dict() != r.words.get() {
+		t.Fatal("no shared words", err)
+	}
+	runtime.GC()
+	if r.words.get() != page.Dict() {
+		t.Error("words of a page in use were dropped")
+	}
+	runtime.KeepAlive(page)
+	page = nil
+	runtime.GC()
+	if r.words.get() != nil {
+		t.Error("an idle reader keeps its words")
+	}
+	if page, err = r.ReadPage(t.Context(), idx, 0); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "again", page, want)
 }
