@@ -126,8 +126,8 @@ func AppendKeys(dst *vector.Vector, cols []*vector.Vector, from, to int) error {
 // keyPlan is how one column goes into a batch of keys.
 type keyPlan struct {
 	v      *vector.Vector
-	width  int  // of a fixed-width column
-	last   bool //
+	width  int // of a fixed-width column
+	last   bool
 	escape bool // bytes, not last, and some may be zero or the column is in dictionary form
 }
 

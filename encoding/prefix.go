@@ -78,8 +78,8 @@ type prefixBlock struct {
 	count    int
 	ordinal  uint32
 	interval uint64
-	header   int    // bytes before the entries
-	entries  []byte //
+	header   int // bytes before the entries
+	entries  []byte
 	restarts []byte // fixed32 each
 }
 
