@@ -46,7 +46,12 @@ type RowError struct {
 }
 
 // Error returns the message.
-func (e *RowError) Error() string { return fmt.Sprintf("table %q, row %d: %v", e.Table, e.Row, e.Err) }
+func (e *RowError) Error() string {
+	if v := (*schema.ValueError)(nil); errors.As(e.Err, &v) && v.Row >= 0 {
+		return fmt.Sprintf("table %q, %v", e.Table, e.Err) // it names the row itself
+	}
+	return fmt.Sprintf("table %q, row %d: %v", e.Table, e.Row, e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *RowError) Unwrap() error { return e.Err }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"path"
 	"slices"
+	"strconv"
 
 	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/internal/binfmt"
@@ -311,31 +313,33 @@ func collect(s *RowSet, spec *rowset.ScanSpec) ([]string, error) {
 }
 
 func line(cols []*vector.Vector, i int, keys *vector.Vector) string {
-	var b bytes.Buffer
+	var few [128]byte
+	b := few[:0]
 	for k, c := range cols {
 		if k > 0 {
-			b.WriteByte('|')
+			b = append(b, '|')
 		}
-		b.WriteString(text(c.Value(i)))
+		b = appendText(b, c, i)
 	}
 	if keys != nil {
-		fmt.Fprintf(&b, "#%x", keys.BytesAt(i))
+		b = fmt.Appendf(b, "#%x", keys.BytesAt(i))
 	}
-	return b.String()
+	return string(b)
 }
 
-func text(v schema.Value) string {
-	switch k := v.Kind(); {
-	case v.IsNull():
-		return "NULL"
+func appendText(b []byte, c *vector.Vector, i int) []byte {
+	switch k := c.Kind(); {
+	case c.IsNull(i):
+		return append(b, "NULL"...)
 	case k == schema.KindBytes:
-		return fmt.Sprintf("%q", v.Str())
+		return append(append(append(b, '"'), c.BytesAt(i)...), '"')
 	case k.IsFloat():
-		return fmt.Sprint(v.Float())
+		return strconv.AppendUint(append(b, 'f'), math.Float64bits(c.Value(i).Float()), 16)
 	case k == schema.KindInt128:
-		return fmt.Sprintf("%x:%x", v.Int128().Hi, v.Int128().Lo)
+		v := c.Value(i).Int128()
+		return strconv.AppendUint(append(strconv.AppendInt(b, v.Hi, 16), ':'), v.Lo, 16)
 	}
-	return fmt.Sprint(v.Int())
+	return strconv.AppendInt(b, c.Value(i).Int(), 10)
 }
 
 // lines returns the source's rows as scan does.

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
-	"testing"
-
 	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
+	"slices"
 )
 
 // row is a row of a test table, in column order; key columns first.
@@ -22,7 +20,14 @@ func i32(v int) schema.Value      { return schema.IntValue(schema.KindInt32, int
 func str(s string) schema.Value   { return schema.StringValue(s) }
 func boolean(b bool) schema.Value { return schema.BoolValue(b) }
 
-func newSchema(t testing.TB, numKey int, cols ...schema.Column) *schema.Schema {
+// fataler is what the helpers need of a test, a benchmark or a property.
+type fataler interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+func newSchema(t fataler, numKey int, cols ...schema.Column) *schema.Schema {
 	t.Helper()
 	var key []string
 	for i := range cols {
@@ -42,7 +47,7 @@ func newSchema(t testing.TB, numKey int, cols ...schema.Column) *schema.Schema {
 }
 
 // mixed is a schema of a two-column key and a nullable column of several kinds.
-func mixed(t testing.TB) *schema.Schema {
+func mixed(t fataler) *schema.Schema {
 	return newSchema(t, 2,
 		schema.Column{Name: "host", Type: schema.String},
 		schema.Column{Name: "ts", Type: schema.Int64},
@@ -61,7 +66,7 @@ func encode(s *schema.Schema, r row) string {
 
 // batch returns the rows as vectors and their keys in ascending order. Rows may be keys
 // alone, for a lookup.
-func batch(t testing.TB, s *schema.Schema, rows []row) ([]*vector.Vector, *rowset.Keys) {
+func batch(t fataler, s *schema.Schema, rows []row) ([]*vector.Vector, *rowset.Keys) {
 	t.Helper()
 	cols := make([]*vector.Vector, s.Len())
 	for c := range cols {
@@ -95,7 +100,7 @@ func sortedRows(enc *vector.Vector) []int32 {
 	return rows
 }
 
-func insert(t testing.TB, m *MemRowSet, ts mvcc.Timestamp, rows ...row) {
+func insert(t fataler, m *MemRowSet, ts mvcc.Timestamp, rows ...row) {
 	t.Helper()
 	cols, keys := batch(t, m.Schema(), rows)
 	if _, err := m.Append(ts, cols, keys, nil); err != nil {
@@ -112,7 +117,7 @@ func all(n int) []int32 {
 }
 
 // lookup resolves rows by key and returns what was found, by encoded key.
-func lookup(t testing.TB, m *MemRowSet, rows ...row) map[string]rowset.Found {
+func lookup(t fataler, m *MemRowSet, rows ...row) map[string]rowset.Found {
 	t.Helper()
 	_, keys := batch(t, m.Schema(), rows)
 	out := make([]rowset.Found, keys.Len())
@@ -138,7 +143,7 @@ func allColumns(s *schema.Schema, at mvcc.Timestamp) *rowset.ScanSpec {
 }
 
 // scanRows returns the rows of a scan, in its order, and their keys.
-func scanRows(t testing.TB, m *MemRowSet, spec *rowset.ScanSpec) (rows []row, keys []string) {
+func scanRows(t fataler, m *MemRowSet, spec *rowset.ScanSpec) (rows []row, keys []string) {
 	t.Helper()
 	it, err := m.Scan(context.Background(), spec)
 	if err != nil {
@@ -157,7 +162,7 @@ func scanRows(t testing.TB, m *MemRowSet, spec *rowset.ScanSpec) (rows []row, ke
 	}
 }
 
-func appendBatch(t testing.TB, spec *rowset.ScanSpec, b *rowset.Batch, rows []row, keys []string) ([]row, []string) {
+func appendBatch(t fataler, spec *rowset.ScanSpec, b *rowset.Batch, rows []row, keys []string) ([]row, []string) {
 	t.Helper()
 	n := 0
 	for i := range b.Rows {

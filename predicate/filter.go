@@ -116,6 +116,9 @@ func filterFixed[T interface {
 	case k.dense != nil:
 		filterDense(sel, vals, T(k.lo), k.dense, k.keep)
 	default:
+		if !l.not {
+			filterSpan(sel, vals, T(k.lo), T(k.width), k.keep) // few get as far as the hash
+		}
 		shift := 64 - 8*l.kind.Width() // sign extension
 		eachSelected(sel, func(row int) bool {
 			return k.hash.has(int64(uint64(vals[row])<<shift)>>shift) != l.not
@@ -131,6 +134,9 @@ func filterFloat[T int32 | int64](l *leaf, v *vector.Vector, sel vector.Bitmap) 
 	case k.list != nil:
 		filterFloatList(sel, vals, k.list, k.keep)
 	default:
+		if !l.not {
+			filterFloatSpan(sel, vals, T(k.lo), k.width, k.keep)
+		}
 		eachSelected(sel, func(row int) bool { return k.hash.has(int64(floatBits(vals[row]))) != l.not })
 	}
 }
@@ -173,9 +179,27 @@ func (l *leaf) prepareBytes() {
 
 // filterBytes tests the selected rows one by one; v may be in dictionary form.
 func filterBytes(l *leaf, v *vector.Vector, sel vector.Bitmap) {
+	if l.run.isPoint && v.Dict() == nil {
+		filterPoint(sel, v.Offsets(), v.Data(), l.run.point, l.not)
+		return
+	}
 	for i, w := range sel {
 		for m := w; m != 0; m &= m - 1 {
 			if l.matches(v.BytesAt(i<<6+bits.TrailingZeros64(m))) == l.not {
+				w &^= m & -m
+			}
+		}
+		sel[i] = w
+	}
+}
+
+// filterPoint handles the texts that equal s.
+func filterPoint(sel vector.Bitmap, offsets []int32, data []byte, s string, not bool) {
+	for i, w := range sel {
+		for m := w; m != 0; m &= m - 1 {
+			row := i<<6 + bits.TrailingZeros64(m)
+			lo, hi := offsets[row], offsets[row+1]
+			if (int(hi-lo) == len(s) && string(data[lo:hi]) == s) == not {
 				w &^= m & -m
 			}
 		}
@@ -206,7 +230,7 @@ type hashSet struct {
 }
 
 func newHashSet(keys []int64) *hashSet {
-	logSize := bits.Len(uint(len(keys))) + 1 // at most half full
+	logSize := bits.Len(uint(len(keys))) + 2 // at most a quarter full, for most probes miss
 	h := &hashSet{slots: make([]int64, 1<<logSize), shift: uint(64 - logSize)}
 	h.free = unusedKey(keys)
 	for i := range h.slots {

@@ -90,10 +90,13 @@ func (l *Log) discard(segments []*segment) (err error) {
 	return err
 }
 
-// closeFiles closes what is still open.
+// closeFiles closes what is still open, once nobody writes or syncs it.
 func (l *Log) closeFiles() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for l.mu.writing || l.mu.syncing {
+		l.mu.changed.Wait()
+	}
 	for _, s := range l.mu.segments {
 		if s.file != nil {
 			_ = s.file.Close()

@@ -12,8 +12,9 @@ import (
 // judge decides what a bad frame in the current segment means (I4): damage, which
 // is an error, or the end of the log, which drops everything after it.
 func (p *replayer) judge(ctx context.Context, bad *badFrame) error {
+	bad.edge = p.edge(bad)
 	if bad.fatal || p.past(bad, p.claim) {
-		return p.damage(bad, fmt.Sprintf("the log was durable up to %v", p.claim))
+		return p.damage(bad, p.claim, "the caller of Open")
 	}
 	p.dropOpen(bad)
 	for _, s := range p.log.found {
@@ -31,10 +32,7 @@ func (p *replayer) judge(ctx context.Context, bad *badFrame) error {
 		case p.past(bad, claim) && s.err != nil:
 			return s.err
 		case p.past(bad, claim):
-			if !s.linked { // it was used, so it had a link
-				bad = &badFrame{pos: Position{s.number, binfmt.HeaderSize}, reason: "bad link"}
-			}
-			return p.damage(bad, fmt.Sprintf("%s says that the log was durable up to %v", s.name, claim))
+			return p.damage(bad, claim, s.name)
 		}
 		p.dropRest(s, drop, bad)
 	}
@@ -46,12 +44,25 @@ func (p *replayer) judge(ctx context.Context, bad *badFrame) error {
 	return nil
 }
 
-// past reports whether a claim covers something that cannot be read: the bad frame,
-// or what follows the last whole record in the same segment. (The bad frame lies in
-// the next segment if that begins with it.)
+// edge returns the first position that is known to be unreadable: that of the bad
+// frame, or, where the data of a segment merely ends and nothing says where it should,
+// the link of the next segment, which then has no valid one.
+func (p *replayer) edge(bad *badFrame) Position {
+	if bad.reason != "" || p.seg.end >= 0 || bad.pos.Offset == binfmt.HeaderSize {
+		return bad.pos
+	}
+	for _, s := range p.log.found {
+		if s.number > p.seg.number {
+			return Position{s.number, binfmt.HeaderSize}
+		}
+	}
+	return bad.pos
+}
+
+// past reports whether a claim covers something that cannot be read.
 func (p *replayer) past(bad *badFrame, claim Position) bool {
 	end := p.out.End
-	return bad.pos.Before(claim) || claim.Segment == end.Segment && end.Before(claim)
+	return bad.edge.Before(claim) || claim.Segment == end.Segment && end.Before(claim)
 }
 
 // evidence looks in segment s from the given offset for a frame whose claim is past
@@ -95,15 +106,17 @@ func (b *badFrame) err() error {
 	return errors.New(b.reason)
 }
 
-// damage returns the error for a bad frame of which a later one proves that it was
-// whole once.
-func (p *replayer) damage(bad *badFrame, proof string) error {
-	err := bad.err()
+// damage returns the error for a bad frame that was whole once, as the claim proves.
+func (p *replayer) damage(bad *badFrame, claim Position, witness string) error {
+	at, err := bad.pos, bad.err()
+	if claim.Segment > at.Segment && bad.edge != at {
+		at, err = bad.edge, errors.New("bad link")
+	}
 	if !bad.fatal {
-		err = fmt.Errorf("%w, but %s", err, proof)
+		err = fmt.Errorf("%w, but the log was durable up to %v, says %s", err, claim, witness)
 	}
 	return &vfs.CorruptionError{
-		Path: p.path(bad.pos), Section: "log record", Offset: bad.pos.Offset, Want: bad.want, Got: bad.got, Err: err,
+		Path: p.path(at), Section: "log record", Offset: at.Offset, Want: bad.want, Got: bad.got, Err: err,
 	}
 }
 

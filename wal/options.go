@@ -45,8 +45,8 @@ type Options struct {
 	// returned before the last trim. Older segments are leftovers. Zero: not known,
 	// then the oldest segment found is the first.
 	First uint64
-	// End is a position that the log is known to reach: the end of an earlier Replay
-	// or Close. Zero: not known.
+	// End is a position up to which the log is known durable: what Close returned, or
+	// Recovery.End of an earlier open that has started. Zero: not known.
 	End Position
 	// ReadOnly allows Replay only and changes nothing in the directory.
 	ReadOnly bool

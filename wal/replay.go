@@ -13,8 +13,8 @@ import (
 
 // Recovery says what Replay found.
 type Recovery struct {
-	// End is the position after the last record; zero for an empty log. The caller
-	// may keep it and pass it as Options.End at the next open.
+	// End is the position after the last record; zero for an empty log. Once Start
+	// has returned it is durable, and may be kept for Options.End of the next open.
 	End Position
 	// LastTimestamp is the largest timestamp in the log.
 	LastTimestamp mvcc.Timestamp
@@ -75,7 +75,6 @@ type replayer struct {
 	seg    *segment
 	in     *reader
 	first  bool     // no segment was read before seg
-	last   *segment // the last member
 	frame  frame    // the last one read
 	rec    Record   // what fn is given
 	record []byte   // data of the record being assembled
@@ -84,23 +83,19 @@ type replayer struct {
 	orphan bool     // skipping the rest of a record that began in a trimmed segment
 }
 
-// badFrame says why the log cannot be read on at pos.
+// badFrame says why the log cannot be read on at pos; see replayer.edge for edge.
 type badFrame struct {
 	pos       Position
 	want, got uint32
 	reason    string // "" where the data ends: zeroes or the end of the file
 	fatal     bool   // the checksum is right, so this is no torn write
+	edge      Position
 }
 
 func (p *replayer) run(ctx context.Context) error {
 	p.claim = p.log.opts.End
 	p.out.Dropped = slices.Clone(p.log.lost)
 	p.first = true
-	for _, s := range p.log.found {
-		if s.member {
-			p.last = s
-		}
-	}
 	for _, s := range p.log.found {
 		if !s.member {
 			continue
@@ -147,9 +142,6 @@ func (p *replayer) frames(ctx context.Context) (*badFrame, error) {
 		at := Position{p.seg.number, p.in.off}
 		f := &p.frame
 		bad, err := p.next(ctx, at)
-		if bad != nil && bad.reason == "" && p.seg.end < 0 && p.seg != p.last {
-			return nil, nil // the next segment's link is damaged
-		}
 		if err != nil || bad != nil {
 			return bad, err
 		}

@@ -81,6 +81,7 @@ type parser struct {
 	state *State
 	visit func(Record) error // may be nil
 	parts uint64             // parts of the snapshot seen
+	edits uint64             // edits seen
 	whole bool               // the snapshot is complete
 	off   int64              // of the next frame
 	snap  int64              // size of the file up to the snapshot's end
@@ -148,7 +149,10 @@ func (p *parser) head(off int64) (f frame, ok bool) {
 func (p *parser) atEnd() error {
 	size := int64(len(p.b))
 	if p.whole && size-p.off < minAhead {
-		return p.damage(p.off, vfs.Corruptf("the file is shorter than it was: %d bytes", size))
+		if p.edits == 0 && !p.provenSynced(p.snap) {
+			return errIncomplete // no edit was ever acknowledged here
+		}
+		return p.damage(min(p.off, size), vfs.Corruptf("the file is shorter than it was: %d bytes", size))
 	}
 	if isZero(p.b[min(p.off, size):]) {
 		return p.incompleteUnlessWhole()
@@ -214,6 +218,8 @@ func (p *parser) take(f frame) error {
 	case f.typ == FramePart && !p.whole, f.typ == FrameEdit && p.whole:
 		if f.typ == FramePart {
 			p.parts++
+		} else {
+			p.edits++
 		}
 		return p.takeEdit(f, payload)
 	case f.typ == FrameEnd && !p.whole:

@@ -1,0 +1,213 @@
+package diskrowset
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/vector"
+)
+
+func TestVisibility(t *testing.T) {
+	src := kv(t, 3000, col("v", schema.Int32), func(i int) schema.Value { return i32(i) }) // row i at 1000+i
+	st := newStore(t, src.schema)
+	r := st.one(src)
+	fresh := st.one(src, func(o *WriterOptions) { o.Horizon = 1500 })
+	same := st.one(kv(t, 10, col("v", schema.Int32), func(i int) schema.Value { return i32(i) }).at(2000))
+	count := func(r *RowSet, lo, hi mvcc.Timestamp, want int, skipped int64) {
+		t.Helper()
+		got, stats := query{spec: rowset.ScanSpec{Time: mvcc.Interval{Lo: lo, Hi: hi}}}.scan(t, r)
+		if len(got) != want || stats.RowSetsByTime.Load() != skipped {
+			t.Errorf("(%d, %d]: %d rows, want %d; %d skipped", lo, hi, len(got), want, stats.RowSetsByTime.Load())
+		}
+	}
+	count(r, 0, 999, 0, 1)
+	count(r, 0, 1000, 1, 0)
+	count(r, 0, 2000, 1001, 0)
+	count(r, 0, 3999, 3000, 0)
+	count(r, 1000, 1002, 2, 0)
+	count(r, 999, 5000, 3000, 0)
+	count(r, 3999, 5000, 0, 1)
+	count(fresh, 0, 1499, 500, 0) // stored as 0, always visible
+	count(fresh, 0, 1500, 501, 0)
+	count(fresh, 1499, 1501, 2, 0)
+	if fresh.meta.MinInsert != 0 || fresh.meta.MaxInsert != 3999 {
+		t.Errorf("insert times %d..%d", fresh.meta.MinInsert, fresh.meta.MaxInsert)
+	}
+	if _, ok := same.meta.Section(rowset.SectionInsertTimes, -1); ok || same.meta.MinInsert != 2000 {
+		t.Error("equal insert times are stored")
+	}
+	count(same, 0, 1999, 0, 1)
+	count(same, 0, 2000, 10, 0)
+	count(same, 1999, 2000, 10, 0)
+	count(same, 2000, 3000, 0, 1)
+}
+
+// TestRollingKeepsTheTarget writes sources whose rows change their size on the way.
+func TestRollingKeepsTheTarget(t *testing.T) {
+	s := newSchema(t, 2, col("host", schema.String), col("ts", schema.Int64), col("v", schema.Double), col("msg", schema.String))
+	rnd := rand.New(rand.NewPCG(1, 2))
+	noise := func(n int) string {
+		b := make([]byte, n)
+		for i := range b {
+			b[i] = byte(rnd.Uint32())
+		}
+		return string(b)
+	}
+	shapes := map[string]func(i int) int{
+		"even":    func(int) int { return 40 },
+		"growing": func(i int) int { return i / 200 },
+		"lumps":   func(i int) int { return 300 * (i / 4000 % 2) },
+		"rare":    func(i int) int { return 20000 * (1 - min(i%500, 1)) },
+	}
+	for name, size := range shapes {
+		t.Run(name, func(t *testing.T) {
+			var cells [][]schema.Value
+			for i := range 30000 {
+				cells = append(cells, []schema.Value{str(fmt.Sprintf("host%d", i/1000)), i64(i * 100), f64(float64(i % 100)), str(noise(size(i)))})
+			}
+			src := newRows(t, s, cells)
+			st := newStore(t, s)
+			const target = 512 << 10
+			sets := st.write(src, func(o *WriterOptions) { o.TargetBytes = target })
+			total, rows := 0, 0
+			for i, r := range sets {
+				n := len(st.read(dir + "/" + FileName(r.meta.Sections[0].File)))
+				if n > target*11/10 || i < len(sets)-2 && n < target/2 {
+					t.Errorf("file %d of %d has %d bytes", i, len(sets), n)
+				}
+				total += n
+				rows += int(r.Rows())
+			}
+			if rows != src.Rows() {
+				t.Errorf("%d rows of %d", rows, src.Rows())
+			}
+			t.Logf("%d files of %d KiB on average, %d numbers used", len(sets), total/len(sets)>>10, st.next)
+		})
+	}
+}
+
+func TestC10LargeCells(t *testing.T) {
+	s := newSchema(t, 1, col("k", schema.Int32), nullable("s", schema.String))
+	var cells [][]schema.Value
+	for i, n := range []int{0, 1, 64 << 10, 1 << 20, 12 << 20} {
+		cells = append(cells, []schema.Value{i32(i), str(strings.Repeat("x", n))})
+	}
+	src := newRows(t, s, cells)
+	st := newStore(t, s)
+	at := 0
+	for _, r := range st.write(src, func(o *WriterOptions) { o.TargetBytes = 1 << 20 }) {
+		got, _ := query{}.scan(t, r)
+		equalLines(t, got, src.lines(nil)[at:at+len(got)])
+		at += len(got)
+	}
+	if at != 5 {
+		t.Fatalf("%d rows", at)
+	}
+}
+
+func TestWriteFailureLeavesNothing(t *testing.T) {
+	src := small(t, 10000)
+	for k := 0; ; k += 1 + k/3 {
+		st := newStore(t, src.schema)
+		calls := 0
+		src.fail = func() error {
+			if calls++; calls > k {
+				return errors.New("source failed")
+			}
+			return nil
+		}
+		o := st.options()
+		o.TargetBytes = 32 << 10
+		all, err := Write(bg, src, o)
+		names, _ := st.fs.List(dir)
+		if err == nil {
+			if len(names) != len(all) {
+				t.Fatalf("%d files, %d named", len(names), len(all))
+			}
+			return
+		}
+		if len(names) > 0 || all != nil {
+			t.Fatalf("after %d calls: left %v", k, names)
+		}
+	}
+}
+
+func TestWriteOnFullDisk(t *testing.T) {
+	src := small(t, 20000)
+	for capacity := int64(0); ; capacity += 100 << 10 {
+		st := newStore(t, src.schema)
+		st.fs.SetCapacity(capacity)
+		o := st.options()
+		o.TargetBytes = 32 << 10
+		if _, err := Write(bg, src, o); err == nil {
+			return
+		}
+		if names, _ := st.fs.List(dir); len(names) > 0 {
+			t.Fatalf("left %v", names)
+		}
+	}
+}
+
+func TestUnorderedSourceIsRefused(t *testing.T) {
+	src := small(t, 1000)
+	k := vector.New(schema.KindBytes, 0)
+	must(t, k.AppendRange(src.keys, 0, 500))
+	must(t, k.AppendRange(src.keys, 499, 999))
+	src.keys = k
+	st := newStore(t, src.schema)
+	if _, err := Write(bg, src, st.options()); err == nil || !strings.Contains(err.Error(), "ascend") {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestEmptySource(t *testing.T) {
+	src := kv(t, 0, col("v", schema.Int32), nil)
+	st := newStore(t, src.schema)
+	if all, err := Write(bg, src, st.options()); err != nil || len(all) != 0 {
+		t.Fatalf("%v, %v", all, err)
+	}
+}
+
+func TestFileNames(t *testing.T) {
+	for _, n := range []rowset.FileNum{0, 1, 1<<40 + 5} {
+		if got, ok := ParseFileName(FileName(n)); !ok || got != n {
+			t.Errorf("%s gives %d, %v", FileName(n), got, ok)
+		}
+	}
+	for _, name := range []string{"", "1.rowset", "0000000001.row", "x0000000001.rowset", "0000000001.rowset2", "-000000001.rowset"} {
+		if _, ok := ParseFileName(name); ok {
+			t.Errorf("%q is taken for a rowset file", name)
+		}
+	}
+}
+
+func TestRunsFind(t *testing.T) {
+	keys := []string{"", "a", "a\x00", "a\x00\x00", "ab", "abcdefgh", "abcdefgh\x00", "abcdefghi", "b"}
+	for from := range keys {
+		v := vector.New(schema.KindBytes, 0)
+		for _, k := range keys[from:] {
+			must(t, v.AppendBytes([]byte(k)))
+		}
+		x := newRuns(v)
+		for _, k := range append(slices.Clone(keys), "A", "abcdefgg", "abcdefgi", "c", "abc") {
+			want := -1
+			for i, have := range keys[from:] {
+				if have <= k {
+					want = i
+				}
+			}
+			for at := -1; at <= want; at++ {
+				if got := x.find([]byte(k), at); got != want {
+					t.Errorf("find(%q, %d) in %q: got %d, want %d", k, at, keys[from:], got, want)
+				}
+			}
+		}
+	}
+}
