@@ -151,6 +151,31 @@ func TestItem114Anchors(t *testing.T) {
 	stop(t, l)
 }
 
+// What must be kept is known after a replay as it was before.
+func TestKeepFromAfterReplay(t *testing.T) {
+	mem := vfs.NewMem()
+	l := start(t, mem, small())
+	for i := range 10 {
+		add(t, l, 10+mvcc.Timestamp(i), text(i, 1300), NoSync)
+	}
+	keep := map[mvcc.Timestamp]uint64{}
+	for ts := mvcc.Timestamp(10); ts < 20; ts++ {
+		keep[ts] = l.KeepFrom(ts)
+	}
+	size := l.ReplayBytes(15)
+	stop(t, l)
+	l = start(t, mem, small())
+	for ts, want := range keep {
+		if got := l.KeepFrom(ts); got != want {
+			t.Errorf("from %d: segment %d, was %d", ts, got, want)
+		}
+	}
+	if n := l.ReplayBytes(15); n < size || n > size+2*frameHeaderSize+firstFrame {
+		t.Errorf("%d bytes, was %d", n, size)
+	}
+	stop(t, l)
+}
+
 func TestItem115ReplaySize(t *testing.T) {
 	l := &Log{}
 	l.mu.segments = []*segment{{used: 20, maxTS: 100}, {used: 15, maxTS: 200}, {used: 10, maxTS: 300}}

@@ -42,7 +42,7 @@
 //
 //	I1  Records are in timestamp order, and a record is replayed whole or not at all.
 //	I2  syncedThrough is a record boundary not after the record itself; every byte
-//	     of the log before it was durable when the record was framed.
+//	    of the log before it was durable when the record was framed.
 //	I3  The valid log is the chain of links: what lies in a segment past the end its
 //	    successor links to, and a segment nobody links to, is not part of it.
 //	I4  The log ends at the first bad record. That is damage if and only if a later
