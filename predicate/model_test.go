@@ -367,8 +367,14 @@ func narrow[T uint8 | uint16](codes []uint32) []T {
 }
 
 func TestItem82EvalAgreesWithThreeValuedLogic(t *testing.T) {
-	full := modelSchema(t)
-	rapid.Check(t, func(t *rapid.T) {
+	rapid.Check(t, evalModel(modelSchema(t)))
+}
+
+func FuzzEval(f *testing.F) { f.Fuzz(rapid.MakeFuzz(evalModel(modelSchema(f)))) }
+
+// evalModel compares Eval over random rows with the naive interpreter.
+func evalModel(full *schema.Schema) func(t *rapid.T) {
+	return func(t *rapid.T) {
 		s := narrowed(t, full)
 		e := drawExpr(t, s, 3)
 		tab := drawTable(t, s)
@@ -399,7 +405,7 @@ func TestItem82EvalAgreesWithThreeValuedLogic(t *testing.T) {
 		if c := sel.Count(); c != sel.CountRange(0, n) {
 			t.Fatalf("%s set bits past the end", e)
 		}
-	})
+	}
 }
 
 // zoneOf summarises cells as a writer does, and then forgets some of it.

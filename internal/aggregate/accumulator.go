@@ -132,51 +132,61 @@ type intSum struct {
 	avg     bool
 	decimal bool
 	scale   int
-	sums    []sum192
-	counts  []int64
+	groups  []intGroup
 }
 
-func (a *intSum) grow(n int) { a.sums, a.counts = extended(a.sums, n), extended(a.counts, n) }
+// intGroup keeps sum and count together: they are touched together.
+type intGroup struct {
+	sum sum192
+	n   int64
+}
+
+func (a *intSum) grow(n int) { a.groups = extended(a.groups, n) }
 
 func (a *intSum) add(v *vector.Vector, sel vector.Bitmap) {
-	a.counts[0] += int64(sel.Count())
+	g := &a.groups[0]
+	g.n += int64(sel.Count())
 	switch a.kind {
 	case schema.KindInt8:
-		a.sums[0].add(schema.Int128From(sumSmall(vector.Values[int8](v), sel)))
+		g.sum.add(schema.Int128From(sumSmall(vector.Values[int8](v), sel)))
 	case schema.KindInt16:
-		a.sums[0].add(schema.Int128From(sumSmall(vector.Values[int16](v), sel)))
+		g.sum.add(schema.Int128From(sumSmall(vector.Values[int16](v), sel)))
 	case schema.KindInt32:
-		a.sums[0].add(schema.Int128From(sumSmall(vector.Values[int32](v), sel)))
+		g.sum.add(schema.Int128From(sumSmall(vector.Values[int32](v), sel)))
 	case schema.KindInt64:
-		a.sums[0].add(sumInt64(vector.Values[int64](v), sel))
+		g.sum.add(sumInt64(vector.Values[int64](v), sel))
 	default:
 		vals := vector.Values[schema.Int128](v)
-		eachRow(sel, func(row int) { a.sums[0].add(vals[row]) })
+		eachRow(sel, func(row int) { g.sum.add(vals[row]) })
 	}
 }
 
 func (a *intSum) addGroups(v *vector.Vector, sel vector.Bitmap, ids []uint32) {
-	countRows(a.counts, sel, ids)
 	switch a.kind {
 	case schema.KindInt8:
-		sumGroups(a.sums, vector.Values[int8](v), sel, ids)
+		sumGroups(a.groups, vector.Values[int8](v), sel, ids)
 	case schema.KindInt16:
-		sumGroups(a.sums, vector.Values[int16](v), sel, ids)
+		sumGroups(a.groups, vector.Values[int16](v), sel, ids)
 	case schema.KindInt32:
-		sumGroups(a.sums, vector.Values[int32](v), sel, ids)
+		sumGroups(a.groups, vector.Values[int32](v), sel, ids)
 	case schema.KindInt64:
-		sumGroups(a.sums, vector.Values[int64](v), sel, ids)
+		sumGroups(a.groups, vector.Values[int64](v), sel, ids)
 	default:
 		vals := vector.Values[schema.Int128](v)
-		eachRow(sel, func(row int) { a.sums[ids[row]].add(vals[row]) })
+		eachRow(sel, func(row int) { a.groups[ids[row]].add(vals[row]) })
 	}
 }
 
-func sumGroups[T smallInt | int64](sums []sum192, vals []T, sel vector.Bitmap, ids []uint32) {
+func (g *intGroup) add(x schema.Int128) {
+	g.sum.add(x)
+	g.n++
+}
+
+func sumGroups[T smallInt | int64](groups []intGroup, vals []T, sel vector.Bitmap, ids []uint32) {
 	for i, w := range sel {
 		for ; w != 0; w &= w - 1 {
 			row := i<<6 + bits.TrailingZeros64(w)
-			sums[ids[row]].add(schema.Int128From(int64(vals[row])))
+			groups[ids[row]].add(schema.Int128From(int64(vals[row])))
 		}
 	}
 }
@@ -185,10 +195,9 @@ func sumGroups[T smallInt | int64](sums []sum192, vals []T, sel vector.Bitmap, i
 func (a *intSum) addZone(vector.Zone) {}
 
 func (a *intSum) merge(from accumulator, ids []uint32) {
-	b := from.(*intSum)
-	for i := range b.sums {
-		a.sums[ids[i]].merge(&b.sums[i])
-		a.counts[ids[i]] += b.counts[i]
+	for i, g := range from.(*intSum).groups {
+		a.groups[ids[i]].sum.merge(&g.sum)
+		a.groups[ids[i]].n += g.n
 	}
 }
 
@@ -198,13 +207,14 @@ var errOverflow = errors.New("the sum overflows")
 var maxDecimal = schema.Int128{Lo: 0x98a224000000000, Hi: 0x4b3b4ca85a86c47a}
 
 func (a *intSum) result(dst *vector.Vector, n int) error {
-	for i := range n {
-		x, ok := a.sums[i].int128()
+	for i := range a.groups[:n] {
+		g := &a.groups[i]
+		x, ok := g.sum.int128()
 		switch {
-		case a.counts[i] == 0:
+		case g.n == 0:
 			dst.AppendNull()
 		case a.avg:
-			mean := a.sums[i].float() / float64(a.counts[i])
+			mean := g.sum.float() / float64(g.n)
 			vector.AppendFixed(dst, mean/math.Pow10(a.scale))
 		case a.decimal:
 			if !ok || x.Cmp(maxDecimal) >= 0 || x.Cmp(negated(maxDecimal)) <= 0 {
@@ -230,24 +240,29 @@ func negated(x schema.Int128) schema.Int128 {
 // floatSum is sum or avg of floats, in double precision.
 type floatSum[T float32 | float64] struct {
 	avg    bool
-	sums   []float64
-	counts []int64
+	groups []floatGroup
 }
 
-func (a *floatSum[T]) grow(n int) { a.sums, a.counts = extended(a.sums, n), extended(a.counts, n) }
+type floatGroup struct {
+	sum float64
+	n   int64
+}
+
+func (a *floatSum[T]) grow(n int) { a.groups = extended(a.groups, n) }
 
 func (a *floatSum[T]) add(v *vector.Vector, sel vector.Bitmap) {
-	a.counts[0] += int64(sel.Count())
-	a.sums[0] += sumFloat(vector.Values[T](v), sel)
+	a.groups[0].n += int64(sel.Count())
+	a.groups[0].sum += sumFloat(vector.Values[T](v), sel)
 }
 
 func (a *floatSum[T]) addGroups(v *vector.Vector, sel vector.Bitmap, ids []uint32) {
 	vals := vector.Values[T](v)
-	countRows(a.counts, sel, ids)
 	for i, w := range sel {
 		for ; w != 0; w &= w - 1 {
 			row := i<<6 + bits.TrailingZeros64(w)
-			a.sums[ids[row]] += float64(vals[row])
+			g := &a.groups[ids[row]]
+			g.sum += float64(vals[row])
+			g.n++
 		}
 	}
 }
@@ -256,22 +271,21 @@ func (a *floatSum[T]) addGroups(v *vector.Vector, sel vector.Bitmap, ids []uint3
 func (a *floatSum[T]) addZone(vector.Zone) {}
 
 func (a *floatSum[T]) merge(from accumulator, ids []uint32) {
-	b := from.(*floatSum[T])
-	for i := range b.sums {
-		a.sums[ids[i]] += b.sums[i]
-		a.counts[ids[i]] += b.counts[i]
+	for i, g := range from.(*floatSum[T]).groups {
+		a.groups[ids[i]].sum += g.sum
+		a.groups[ids[i]].n += g.n
 	}
 }
 
 func (a *floatSum[T]) result(dst *vector.Vector, n int) error {
-	for i := range n {
+	for _, g := range a.groups[:n] {
 		switch {
-		case a.counts[i] == 0:
+		case g.n == 0:
 			dst.AppendNull()
 		case a.avg:
-			vector.AppendFixed(dst, a.sums[i]/float64(a.counts[i]))
+			vector.AppendFixed(dst, g.sum/float64(g.n))
 		default:
-			vector.AppendFixed(dst, a.sums[i])
+			vector.AppendFixed(dst, g.sum)
 		}
 	}
 	return nil

@@ -261,9 +261,13 @@ func naiveOne(s *schema.Schema, f Spec, rows [][]schema.Value) string {
 	return sum.String()
 }
 
-func TestModelAgainstNaive(t *testing.T) {
-	s := testSchema(t)
-	rapid.Check(t, func(t *rapid.T) {
+func TestModelAgainstNaive(t *testing.T) { rapid.Check(t, model(testSchema(t))) }
+
+func FuzzModel(f *testing.F) { f.Fuzz(rapid.MakeFuzz(model(testSchema(f)))) }
+
+// model compares aggregates of random batches, gathered by two workers, with naive code.
+func model(s *schema.Schema) func(t *rapid.T) {
+	return func(t *rapid.T) {
 		groupBy := rapid.SliceOfN(rapid.IntRange(1, s.Len()-1), 0, 3).Draw(t, "group by")
 		specs := []Spec{{CountRows, 0}}
 		for range rapid.IntRange(0, 4).Draw(t, "aggregates") {
@@ -291,7 +295,7 @@ func TestModelAgainstNaive(t *testing.T) {
 		} else if got := rowsOf(t, states[0]); !slices.Equal(got, want) {
 			t.Fatalf("group by %v, %v:\n got %v\nwant %v", groupBy, specs, got, want)
 		}
-	})
+	}
 }
 
 // overflows reports whether a sum of integers in the wanted answer exceeds int64.
