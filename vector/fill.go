@@ -1,7 +1,6 @@
 package vector
 
 import (
-	"math"
 	"math/bits"
 
 	"github.com/minikudu/minikudu/schema"
@@ -34,7 +33,7 @@ func (v *Vector) ExtendBits(n int) Bitmap {
 // stands for the end of the value before.
 func (v *Vector) ExtendBytes(n, size int) (ends []int32, data []byte, base int32, err error) {
 	at := len(v.data)
-	if size > math.MaxInt32-at {
+	if size > maxData-at {
 		return nil, nil, 0, ErrTooLarge
 	}
 	v.Reserve(n)

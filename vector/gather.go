@@ -1,7 +1,6 @@
 package vector
 
 import (
-	"math"
 	"slices"
 
 	"github.com/minikudu/minikudu/schema"
@@ -41,7 +40,7 @@ func (v *Vector) AppendRange(src *Vector, from, to int) error {
 // rawRange appends bytes and offsets of a plain source.
 func (v *Vector) rawRange(src *Vector, from, to int) error {
 	lo, hi := src.offsets[from], src.offsets[to]
-	if int(hi-lo) > math.MaxInt32-len(v.data) {
+	if int(hi-lo) > maxData-len(v.data) {
 		return ErrTooLarge
 	}
 	shift := int32(len(v.data)) - lo
@@ -57,7 +56,7 @@ func (v *Vector) rawRange(src *Vector, from, to int) error {
 func (v *Vector) rawBytes(src *Vector, i int) error {
 	if !src.IsNull(i) {
 		b := src.BytesAt(i)
-		if len(b) > math.MaxInt32-len(v.data) {
+		if len(b) > maxData-len(v.data) {
 			v.offsets = v.offsets[:v.length+1]
 			v.data = v.data[:v.offsets[v.length]]
 			return ErrTooLarge

@@ -286,12 +286,16 @@ func (v *Vector) AppendBool(b bool) {
 	v.grown()
 }
 
+// maxData is the most bytes of a vector of bytes, bounded by its 32-bit offsets; a
+// variable so that tests need not fill it.
+var maxData = math.MaxInt32
+
 // ErrTooLarge is returned when a vector of bytes would hold more than 2 GiB.
 var ErrTooLarge = fmt.Errorf("vector of bytes would exceed %d bytes", math.MaxInt32)
 
 // AppendBytes appends a copy of b to a plain vector of bytes.
 func (v *Vector) AppendBytes(b []byte) error {
-	if len(b) > math.MaxInt32-len(v.data) {
+	if len(b) > maxData-len(v.data) {
 		return ErrTooLarge
 	}
 	v.data = append(v.data, b...)
