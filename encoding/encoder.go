@@ -136,11 +136,15 @@ func checkLengths(v *vector.Vector, from, to int) error {
 	if v.Dict() != nil {
 		w, from, to = v.Dict(), 0, v.Dict().Len()
 	}
-	if w.Kind() != schema.KindBytes || from >= to || w.Offsets()[to]-w.Offsets()[from] <= MaxValueBytes {
+	if w.Kind() != schema.KindBytes || from >= to {
 		return nil
 	}
-	for i := from; i < to; i++ {
-		if n := len(w.BytesAt(i)); n > MaxValueBytes {
+	offsets := w.Offsets()[from : to+1]
+	if offsets[to-from]-offsets[0] <= MaxValueBytes {
+		return nil
+	}
+	for i, start := range offsets[:to-from] {
+		if n := offsets[i+1] - start; n > MaxValueBytes {
 			return &schema.ValueError{Row: -1, Given: fmt.Sprintf("value of %d bytes", n),
 				Reason: fmt.Sprintf("at most %d can be stored", MaxValueBytes)}
 		}

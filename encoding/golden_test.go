@@ -54,8 +54,15 @@ func repeat[T any](n int, x T, more ...T) []T {
 	return append(out, more...)
 }
 
+// tester is a test, a benchmark or a round of a property test.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // encodeBlock encodes all of v as one block.
-func encodeBlock(t testing.TB, v *vector.Vector, ordinal uint32, o EncoderOptions) (block, dict []byte) {
+func encodeBlock(t tester, v *vector.Vector, ordinal uint32, o EncoderOptions) (block, dict []byte) {
 	t.Helper()
 	e, err := NewEncoder(o)
 	if err != nil {
@@ -70,16 +77,23 @@ func encodeBlock(t testing.TB, v *vector.Vector, ordinal uint32, o EncoderOption
 	return e.Finish(nil), dict
 }
 
-// decodeBlock decodes a block, with its dictionary if it has one.
-func decodeBlock(t testing.TB, block, dict []byte, f Format) (*vector.Vector, Header) {
+// dictOf decodes a dictionary block, nil when there is none.
+func dictOf(t tester, dict []byte) *vector.Vector {
 	t.Helper()
-	var words *vector.Vector
-	if dict != nil {
-		var err error
-		if words, err = DecodeDict(dict, Limits{}); err != nil {
-			t.Fatal(err)
-		}
+	if dict == nil {
+		return nil
 	}
+	words, err := DecodeDict(dict, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return words
+}
+
+// decodeBlock decodes a block, with its dictionary if it has one.
+func decodeBlock(t tester, block, dict []byte, f Format) (*vector.Vector, Header) {
+	t.Helper()
+	words := dictOf(t, dict)
 	v := vector.New(f.Kind, 0)
 	h, err := Decode(v, block, f, words, Limits{})
 	if err != nil {
@@ -88,7 +102,7 @@ func decodeBlock(t testing.TB, block, dict []byte, f Format) (*vector.Vector, He
 	return v, h
 }
 
-func sameVectors(t testing.TB, got, want *vector.Vector) {
+func sameVectors(t tester, got, want *vector.Vector) {
 	t.Helper()
 	if got.Len() != want.Len() || got.Kind() != want.Kind() {
 		t.Fatalf("%d values of %s, want %d of %s", got.Len(), got.Kind(), want.Len(), want.Kind())

@@ -44,7 +44,7 @@ type file struct {
 }
 
 // writeFile encodes v in blocks, in batches of random size up to the given one.
-func writeFile(t testing.TB, v *vector.Vector, o EncoderOptions, batch int) file {
+func writeFile(t tester, v *vector.Vector, o EncoderOptions, batch int) file {
 	t.Helper()
 	e, err := NewEncoder(o)
 	if err != nil {
@@ -75,11 +75,15 @@ func writeFile(t testing.TB, v *vector.Vector, o EncoderOptions, batch int) file
 }
 
 // readFile decodes all blocks and checks their ordinals.
-func readFile(t testing.TB, in file) *vector.Vector {
+func readFile(t tester, in file) *vector.Vector {
 	t.Helper()
-	all := vector.New(in.f.Kind, 0)
+	all, words := vector.New(in.f.Kind, 0), dictOf(t, in.dict)
 	for _, block := range in.blocks {
-		v, h := decodeBlock(t, block, in.dict, in.f)
+		v := vector.New(in.f.Kind, 0)
+		h, err := Decode(v, block, in.f, words, Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if int(h.Ordinal) != all.Len() || h.Rows != v.Len() {
 			t.Fatalf("block says %+v, %d rows precede it and it has %d", h, all.Len(), v.Len())
 		}
@@ -92,7 +96,7 @@ func readFile(t testing.TB, in file) *vector.Vector {
 }
 
 // checkVector checks the invariants of a decoded vector that values do not show.
-func checkVector(t testing.TB, v *vector.Vector) {
+func checkVector(t tester, v *vector.Vector) {
 	t.Helper()
 	n := v.Len()
 	for _, b := range []vector.Bitmap{v.Valid(), v.Bits()} {
@@ -118,7 +122,7 @@ func checkVector(t testing.TB, v *vector.Vector) {
 	}
 }
 
-func roundTrip(t testing.TB, v *vector.Vector, o EncoderOptions, batch int) {
+func roundTrip(t tester, v *vector.Vector, o EncoderOptions, batch int) {
 	t.Helper()
 	sameVectors(t, readFile(t, writeFile(t, v, o, batch)), v)
 }
