@@ -149,7 +149,8 @@ func FuzzEdit(f *testing.F) {
 
 func FuzzFile(f *testing.F) {
 	contents, _ := sample(f)
-	f.Add([]byte(contents)[:3000])
+	f.Add([]byte(contents)[:600])
+	f.Add([]byte(contents)[:160])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p := &parser{b: b, path: "m", seed: seed(1)}
 		p.parse(1)
