@@ -185,7 +185,7 @@ func (t *tree) walk(dst []item, last *item, b bounds, reverse bool) []item {
 	defer t.mu.Unlock()
 	room := walkSlice
 	take := func(it item) bool {
-		if false {
+		if last != nil && it.row == last.row {
 			return true
 		}
 		key := func() []byte { return t.keys.at(it.row) }
