@@ -12,6 +12,7 @@ import (
 
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/vfs"
+	"github.com/minikudu/minikudu/vfs/errorfs"
 )
 
 // play runs a log through opens, appends, trims and closes on fs and returns the
@@ -68,12 +69,12 @@ func TestItem118PowerCutUnderSync(t *testing.T) {
 	cut := func(k int64, seed uint64) (done bool) {
 		mem := vfs.NewMem()
 		var calls atomic.Int64
-		acked, appended, err := play(hookFS{mem, func(string, string) error {
+		acked, appended, err := play(hooked(mem, func(errorfs.Op, string) error {
 			if calls.Add(1) >= k {
 				return errPower
 			}
 			return nil
-		}}, Sync)
+		}), Sync)
 		if err != nil && !errors.Is(err, errPower) {
 			t.Fatal(err)
 		}
@@ -146,12 +147,12 @@ func TestC69KillKeepsAcknowledged(t *testing.T) {
 	for k := int64(1); ; k++ {
 		mem := vfs.NewMem()
 		var calls atomic.Int64
-		acked, appended, err := play(hookFS{mem, func(string, string) error {
+		acked, appended, err := play(hooked(mem, func(errorfs.Op, string) error {
 			if calls.Add(1) >= k {
 				return errPower
 			}
 			return nil
-		}}, Mode(k%3))
+		}), Mode(k%3))
 		_, got, _, rerr := replay(mem, small())
 		must(t, rerr)
 		checkPrefix(t, got, acked, appended)
@@ -174,17 +175,17 @@ func TestC84StartHardensTheTail(t *testing.T) {
 	l.kill() // and the file system wrote nothing
 	rewritten := map[string]bool{}
 	var mu sync.Mutex
-	l = start(t, hookFS{mem, func(op, name string) error {
+	l = start(t, hooked(mem, func(op errorfs.Op, name string) error {
 		mu.Lock()
 		defer mu.Unlock()
-		if op == "write" {
+		if op == errorfs.OpWrite {
 			rewritten[name] = true
 		}
-		if op == "sync" && !rewritten[name] {
+		if op == errorfs.OpSync && !rewritten[name] {
 			t.Errorf("%s is synced without being written again", name)
 		}
 		return nil
-	}}, small())
+	}), small())
 	checkReplay(t, mem.CrashClone(vfs.CrashOptions{}), small(), want)
 	stop(t, l)
 }
@@ -199,16 +200,16 @@ func (l *Log) kill() {
 
 // After a failed write or sync nothing is taken for durable until the log is reopened.
 func TestC84FailedSyncIsFinal(t *testing.T) {
-	for _, op := range []string{"sync", "write"} {
+	for _, op := range []errorfs.Op{errorfs.OpSync, errorfs.OpWrite} {
 		for _, cause := range []error{syscall.EIO, syscall.EINVAL} {
 			mem := vfs.NewMem()
 			var fail atomic.Bool
-			l := start(t, hookFS{mem, func(o, name string) error {
+			l := start(t, hooked(mem, func(o errorfs.Op, name string) error {
 				if o == op && fail.Load() && strings.HasSuffix(name, "1.log") {
 					return cause
 				}
 				return nil
-			}}, small())
+			}), small())
 			must(t, l.alloc.reserve(1))
 			want := []entry{{1, "kept"}}
 			add(t, l, 1, "kept", Sync)
@@ -244,16 +245,16 @@ func TestC84FailedSyncIsFinal(t *testing.T) {
 
 // When a segment cannot be made the record is refused, and taken once there is space.
 func TestC80FullDisk(t *testing.T) {
-	for _, op := range []string{"create", "preallocate", "write", "sync", "syncdir"} {
+	for _, op := range []errorfs.Op{errorfs.OpCreate, errorfs.OpPreallocate, errorfs.OpWrite, errorfs.OpSync, errorfs.OpSyncDir} {
 		mem := vfs.NewMem()
 		var full atomic.Bool
-		l := start(t, hookFS{mem, func(o, name string) error {
-			made := o == "syncdir" || !strings.HasSuffix(name, "1.log") && !strings.HasSuffix(name, "2.log")
+		l := start(t, hooked(mem, func(o errorfs.Op, name string) error {
+			made := o == errorfs.OpSyncDir || !strings.HasSuffix(name, "1.log") && !strings.HasSuffix(name, "2.log")
 			if o == op && made && full.Load() {
 				return syscall.ENOSPC
 			}
 			return nil
-		}}, small())
+		}), small())
 		must(t, l.alloc.reserve(1)) // 1 in use, 2 ready
 		full.Store(true)
 		var want []entry
@@ -322,15 +323,15 @@ func TestC86NoSpaceAtAll(t *testing.T) {
 
 // C72: a power cut while segments are made leaves files of no bytes, or of zeroes.
 func TestC72FirstOpenCutShort(t *testing.T) {
-	for k := int64(1); k < 12; k++ {
+	for k := int64(2); k < 12; k++ { // the first call makes the directory
 		mem := vfs.NewMem()
 		var calls atomic.Int64
-		l, _, _, err := replay(hookFS{mem, func(string, string) error {
+		l, _, _, err := replay(hooked(mem, func(errorfs.Op, string) error {
 			if calls.Add(1) >= k {
 				return errPower
 			}
 			return nil
-		}}, small())
+		}), small())
 		must(t, err)
 		_ = l.Start(bg)
 		_, _ = l.Close()

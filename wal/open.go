@@ -151,7 +151,7 @@ func (l *Log) predecessor(s *segment) (int, error) {
 func (l *Log) checkReached() error {
 	end := l.opts.End
 	if end.Segment == 0 || end.Segment < l.opts.First ||
-		slices.ContainsFunc(l.found, func(s *segment) bool { return s.number >= end.Segment && s.member }) {
+		slices.ContainsFunc(l.found, func(s *segment) bool { return s.number >= end.Segment && s.linked && s.member }) {
 		return nil
 	}
 	if slices.ContainsFunc(l.found, func(s *segment) bool { return s.number == end.Segment }) {

@@ -13,6 +13,7 @@ import (
 	"github.com/minikudu/minikudu/internal/binfmt"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/vfs"
+	"github.com/minikudu/minikudu/vfs/errorfs"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 )
@@ -21,80 +22,21 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var bg = context.Background()
 
-// hookFS calls hook before each call that changes something; its error is returned
-// instead of doing the call.
-type hookFS struct {
-	vfs.FS
-	hook func(op, name string) error
-}
-
-type hookFile struct {
-	vfs.File
-	hook func(op, name string) error
-}
-
-func (h hookFS) wrap(f vfs.File, err error) (vfs.File, error) {
-	if err != nil {
-		return nil, err
-	}
-	return hookFile{f, h.hook}, nil
-}
-
-func (h hookFS) Create(name string, k vfs.Kind) (vfs.File, error) {
-	if err := h.hook("create", name); err != nil {
-		return nil, err
-	}
-	return h.wrap(h.FS.Create(name, k))
-}
-
-func (h hookFS) OpenWrite(name string, k vfs.Kind) (vfs.File, error) {
-	if err := h.hook("openwrite", name); err != nil {
-		return nil, err
-	}
-	return h.wrap(h.FS.OpenWrite(name, k))
-}
-
-func (h hookFS) Remove(name string) error {
-	if err := h.hook("remove", name); err != nil {
+// hooked calls hook before each call that changes something; its error is returned
+// instead of doing the call, after half of it for a write.
+func hooked(base vfs.FS, hook func(op errorfs.Op, name string) error) vfs.FS {
+	fs := errorfs.Wrap(base)
+	fs.SetHook(func(c errorfs.Call) error {
+		if !c.Op.Writes() {
+			return nil
+		}
+		err := hook(c.Op, c.Name)
+		if err != nil && c.Op == errorfs.OpWrite {
+			err = &errorfs.ShortError{N: c.Length / 2, Err: err}
+		}
 		return err
-	}
-	return h.FS.Remove(name)
-}
-
-func (h hookFS) SyncDir(name string) error {
-	if err := h.hook("syncdir", name); err != nil {
-		return err
-	}
-	return h.FS.SyncDir(name)
-}
-
-func (f hookFile) WriteAt(p []byte, off int64) (int, error) {
-	if err := f.hook("write", f.Name()); err != nil {
-		n, _ := f.File.WriteAt(p[:len(p)/2], off) // a short write
-		return n, err
-	}
-	return f.File.WriteAt(p, off)
-}
-
-func (f hookFile) Sync() error {
-	if err := f.hook("sync", f.Name()); err != nil {
-		return err
-	}
-	return f.File.Sync()
-}
-
-func (f hookFile) Preallocate(off, n int64) error {
-	if err := f.hook("preallocate", f.Name()); err != nil {
-		return err
-	}
-	return f.File.Preallocate(off, n)
-}
-
-func (f hookFile) Truncate(n int64) error {
-	if err := f.hook("truncate", f.Name()); err != nil {
-		return err
-	}
-	return f.File.Truncate(n)
+	})
+	return fs
 }
 
 // entry is what the tests compare of a record.
@@ -363,23 +305,16 @@ func TestAppendRefusesDisorder(t *testing.T) {
 }
 
 func TestGroupCommitSyncs(t *testing.T) {
-	var mu sync.Mutex
-	syncs, writes := 0, 0
-	var counting bool
-	fs := hookFS{vfs.NewMem(), func(op, name string) error {
-		mu.Lock()
-		defer mu.Unlock()
-		if counting && op == "sync" {
-			syncs++
-		}
-		if counting && op == "write" {
-			writes++
-		}
-		return nil
-	}}
+	fs := errorfs.Wrap(vfs.NewMem())
 	l := start(t, fs, Options{Store: store, SegmentBytes: 1 << 20})
 	must(t, l.alloc.reserve(1)) // the one made ahead is made
-	counting = true
+	fs.ResetCounts()
+	check := func(syncs, writes int64) {
+		t.Helper()
+		if s, w := fs.Count(errorfs.OpSync).Calls, fs.Count(errorfs.OpWrite).Calls; s != syncs || w != writes {
+			t.Fatalf("%d syncs, %d writes; want %d, %d", s, w, syncs, writes)
+		}
+	}
 	var last Position
 	for i := range 50 {
 		pos, err := l.Append(&Record{Type: TypeBatch, Timestamp: mvcc.Timestamp(i), Payload: []byte("x")})
@@ -388,24 +323,17 @@ func TestGroupCommitSyncs(t *testing.T) {
 	}
 	must(t, l.Wait(bg, last, Sync))
 	must(t, l.Wait(bg, last, Sync))
-	if syncs != 1 || writes != 1 {
-		t.Fatalf("%d syncs, %d writes for one group", syncs, writes)
-	}
+	check(1, 1)
 	for i := range 10 {
 		add(t, l, mvcc.Timestamp(100+i), "x", NoSync)
 	}
-	if syncs != 1 || writes != 11 {
-		t.Fatalf("%d syncs, %d writes", syncs, writes)
-	}
+	check(1, 11)
 	must(t, l.SyncThrough(bg, 105))
 	must(t, l.SyncThrough(bg, 1<<60))
-	if syncs != 2 {
-		t.Fatalf("%d syncs after SyncThrough", syncs)
-	}
+	check(2, 11)
 	if m := l.Metrics(); m.Records != 60 || m.LargestGroup != 50 || m.Groups != 11 || m.Syncs != 2 {
 		t.Fatalf("%+v", m)
 	}
-	counting = false
 	stop(t, l)
 }
 
@@ -454,13 +382,13 @@ func TestConcurrentWritersShareSyncs(t *testing.T) {
 func TestWaitGivesUp(t *testing.T) {
 	entered, release := make(chan bool), make(chan bool)
 	block := false
-	fs := hookFS{vfs.NewMem(), func(op, name string) error {
-		if block && op == "sync" {
+	fs := hooked(vfs.NewMem(), func(op errorfs.Op, name string) error {
+		if block && op == errorfs.OpSync {
 			entered <- true
 			<-release
 		}
 		return nil
-	}}
+	})
 	l := start(t, fs, small())
 	must(t, l.alloc.reserve(1))
 	block = true
@@ -488,12 +416,12 @@ func TestIntervalSyncs(t *testing.T) {
 	fs := vfs.NewMem()
 	synced := make(chan bool, 10)
 	armed := false
-	l := start(t, hookFS{fs, func(op, name string) error {
-		if armed && op == "sync" {
+	l := start(t, hooked(fs, func(op errorfs.Op, name string) error {
+		if armed && op == errorfs.OpSync {
 			synced <- true
 		}
 		return nil
-	}}, Options{Store: store, Interval: 1})
+	}), Options{Store: store, Interval: 1})
 	must(t, l.alloc.reserve(1))
 	armed = true
 	pos, err := l.Append(&Record{Type: TypeBatch, Timestamp: 1, Payload: []byte("x")})
