@@ -614,7 +614,7 @@ func TestEqualitiesOfAPointRead(t *testing.T) {
 	}
 }
 
-func TestEvalIsConcurrentAndDoesNotAllocate(t *testing.T) {
+func TestEvalIsConcurrent(t *testing.T) {
 	s := modelSchema(t)
 	e := And(Or(Lt("i32", 3), And(Gt("e", 1), Not(In("e", 2.0, 5.0)))), Like("kb", "%a%"))
 	b := mustBind(t, e, s)
@@ -653,10 +653,6 @@ func TestEvalIsConcurrentAndDoesNotAllocate(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	sel := vector.NewBitmap(n)
-	if a := testing.AllocsPerRun(100, func() { run(sel) }); a >= 1 {
-		t.Errorf("%v allocations", a)
-	}
 }
 
 func FuzzLike(f *testing.F) {

@@ -387,7 +387,7 @@ func TestSumOverflowIsExactAndNamesTheColumn(t *testing.T) {
 	}
 	back := vector.FromFixed(schema.KindInt64, []int64{math.MinInt64, -5}, nil)
 	addBatch(t, st, 2, nil, map[int]*vector.Vector{col: back})
-	if got := rowsOf(t, st); got[0] != fmt.Sprintf("%d|%v", math.MaxInt64-5, float64(math.MaxInt64-5)/5) {
+	if got := rowsOf(t, st); got[0] != fmt.Sprintf("%d|%v", int64(math.MaxInt64-5), float64(math.MaxInt64-5)/5) {
 		t.Errorf("got %v", got)
 	}
 }
