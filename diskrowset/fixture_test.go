@@ -398,3 +398,9 @@ func equalLines(t tb, got, want []string) {
 func encodeKey(s *schema.Schema, vals ...schema.Value) []byte {
 	return encoding.AppendKeyValues(nil, vals, s.NumKey())
 }
+
+// encode fills the keys in from the key columns, whose rows are in key order.
+func (r *rows) encode(t tb) {
+	r.keys = vector.New(schema.KindBytes, 0)
+	must(t, encoding.AppendKeys(r.keys, r.cols[:r.schema.NumKey()], 0, r.cols[0].Len()))
+}

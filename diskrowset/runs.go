@@ -17,7 +17,7 @@ type runs struct {
 	// common, as a big-endian number, so that most comparisons touch no key.
 	heads  []uint64
 	skip   int
-	common string
+	common []byte
 }
 
 func newRuns(keys *vector.Vector) *runs {
@@ -26,7 +26,7 @@ func newRuns(keys *vector.Vector) *runs {
 	for x.skip < len(first) && x.skip < len(last) && first[x.skip] == last[x.skip] {
 		x.skip++
 	}
-	x.common = string(first[:x.skip])
+	x.common = first[:x.skip]
 	for i := range x.heads {
 		x.heads[i] = head(keys.BytesAt(i)[x.skip:])
 	}
@@ -80,21 +80,15 @@ func (x *runs) find(key []byte, at int) int {
 }
 
 // compareCommon compares the key's first bytes with the bytes all runs begin with; a
-// key shorter than those sorts before.
-func compareCommon(key []byte, common string) int {
-	if len(key) < len(common) {
-		if string(key) > common[:len(key)] {
-			return 1
-		}
-		return -1
+// key shorter than those sorts before when it agrees with them.
+func compareCommon(key, common []byte) int {
+	if len(key) >= len(common) {
+		return bytes.Compare(key[:len(common)], common)
 	}
-	switch k := string(key[:len(common)]); {
-	case k < common:
-		return -1
-	case k > common:
-		return 1
+	if c := bytes.Compare(key, common[:len(key)]); c != 0 {
+		return c
 	}
-	return 0
+	return -1
 }
 
 // after reports whether run i sorts after the key.
