@@ -160,7 +160,7 @@ func TestCheckCodes(t *testing.T) {
 	r := rand.New(rand.NewPCG(51, 52))
 	for _, width := range []int{1, 2, 4} {
 		for range 2000 {
-			n := 1 + int(r.Uint64N(1<<(8*width)-1)>>r.IntN(8*width))
+			n := int(1 + min(r.Uint64N(1<<(8*width)-1)>>r.IntN(8*width), 1<<31-2))
 			count := 1 + r.IntN(20)
 			codes, over := make([]byte, 0, count*width), false
 			for range count {
