@@ -270,7 +270,9 @@ func (m *MemRowSet) ReadRow(_ context.Context, row rowset.RowID, at mvcc.Timesta
 	case m.time(int(row)) > at:
 		return fmt.Errorf("read row %d of memrowset: inserted after time %d", row, at)
 	}
-	rows := [1]rowset.RowID{row}
+	rows := single.Get().(*[1]rowset.RowID)
+	defer single.Put(rows)
+	rows[0] = row
 	for i, c := range columns {
 		if err := m.columns[c].gather(dst[i], rows[:]); err != nil {
 			return fmt.Errorf("read row %d of memrowset: %w", row, err)
@@ -278,3 +280,6 @@ func (m *MemRowSet) ReadRow(_ context.Context, row rowset.RowID, at mvcc.Timesta
 	}
 	return nil
 }
+
+// single holds lists of one row, so that ReadRow does not allocate.
+var single = sync.Pool{New: func() any { return new([1]rowset.RowID) }}

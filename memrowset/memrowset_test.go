@@ -533,3 +533,50 @@ func sumOf(t *testing.T, ctx context.Context, m *MemRowSet, order rowset.Order) 
 		}
 	}
 }
+
+func TestReadsDoNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("pools drop what they hold under the race detector")
+	}
+	g := newIngest(t, 100)
+	m := New(1, g.schema)
+	for range 80 {
+		g.append(t, m)
+	}
+	_, keys := batch(t, g.schema, []row{g.row(5), g.row(70_000), g.row(1 << 25)})
+	which, found := all(3), make([]rowset.Found, 3)
+	columns, dst := []int{0, 3}, []*vector.Vector{vector.New(schema.KindBytes, 1), vector.New(schema.KindFloat64, 1)}
+	ctx := context.Background()
+	zero := func(what string, f func()) {
+		t.Helper()
+		if n := testing.AllocsPerRun(50, f); n != 0 {
+			t.Errorf("%s: %v allocations", what, n)
+		}
+	}
+	zero("lookup", func() {
+		if err := m.Lookup(ctx, keys, which, found); err != nil || found[0].RowSet == nil {
+			t.Fatal(err)
+		}
+	})
+	zero("read row", func() {
+		dst[0].Reset(schema.KindBytes)
+		dst[1].Reset(schema.KindFloat64)
+		if err := m.ReadRow(ctx, 77, mvcc.Max, columns, dst); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for _, order := range []rowset.Order{rowset.Unordered, rowset.KeyOrder} {
+		spec := allColumns(g.schema, mvcc.Max)
+		spec.Order, spec.MaxRows = order, 500
+		it, err := m.Scan(ctx, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer it.Close()
+		zero(fmt.Sprintf("batch in order %d", order), func() {
+			if b, err := it.Next(ctx); b == nil || err != nil {
+				t.Fatal(b, err)
+			}
+		})
+	}
+}

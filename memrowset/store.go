@@ -182,7 +182,7 @@ func gatherInto[T any](out []T, chunks [][]T, rows []rowset.RowID) {
 }
 
 func (s *fixedStore[T]) view(d *slot, from, to int, valid vector.Bitmap) {
-	d.vec = *vector.FromFixed(s.kind, s.slice(from, to), valid)
+	vector.Refer(&d.vec, s.kind, s.slice(from, to), valid)
 }
 
 // slice returns the values of rows [from, to) of one chunk.

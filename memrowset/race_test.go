@@ -1,0 +1,5 @@
+//go:build race
+
+package memrowset
+
+const raceEnabled = true
