@@ -31,11 +31,13 @@ type FS interface {
 	Open(name string, kind Kind) (File, error)
 	// OpenWrite opens an existing file for reading and writing, without truncating it.
 	OpenWrite(name string, kind Kind) (File, error)
-	// Remove deletes a file or an empty directory.
+	// Remove deletes a file or an empty directory. Some systems refuse to remove an
+	// open file; on the others it can be read until it is closed. Durable after SyncDir.
 	Remove(name string) error
 	// Rename moves a file, replacing the target. Durable after SyncDir of both directories.
 	Rename(oldName, newName string) error
-	// Link makes newName another name of the file oldName.
+	// Link makes newName another name of the file oldName; fs.ErrExist when the name
+	// is taken. Durable after SyncDir.
 	Link(oldName, newName string) error
 	// MkdirAll makes a directory and its parents.
 	MkdirAll(dir string) error
@@ -43,11 +45,12 @@ type FS interface {
 	List(dir string) ([]string, error)
 	// Stat describes a file or directory.
 	Stat(name string) (fs.FileInfo, error)
-	// SyncDir makes the directory's entries durable.
+	// SyncDir makes the directory's entries durable, where the file system can.
 	SyncDir(dir string) error
 	// Lock takes the exclusive (or shared) advisory lock of the named file, making
-	// the file when create is set. It never waits: a lock held by another process or
-	// by this one is ErrLocked. Close releases it.
+	// the file when create is set. It never waits: a conflicting lock of another
+	// process or of this one, under whatever name, is a [LockedError]. A shared lock
+	// needs no permission to write. Close releases the lock and leaves the file.
 	Lock(name string, shared, create bool) (io.Closer, error)
 	// Join joins path elements.
 	Join(elem ...string) string
@@ -70,7 +73,7 @@ type File interface {
 	// Preallocate makes [off, off+n) exist and read as zeroes where it is past the
 	// end of the file, so that later writes there need no new space.
 	Preallocate(off, n int64) error
-	// Truncate sets the size.
+	// Truncate sets the size; a file that grows reads as zeroes there.
 	Truncate(size int64) error
 	// Size returns the size.
 	Size() (int64, error)

@@ -1,11 +1,13 @@
 package manifest
 
 import (
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"testing"
 
+	"github.com/minikudu/minikudu/internal/binfmt"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vfs"
@@ -104,6 +106,26 @@ func TestZeroRoundTrip(t *testing.T) {
 	}
 }
 
+// TestGolden holds the example of docs/format/manifest.md.
+func TestGolden(t *testing.T) {
+	f := vfs.NewMem()
+	m, err := Create(f, "/", binfmt.UUID{0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x80, 0x90, 0xa0, 0xb0, 0xc0, 0xd0, 0xe0, 0xf0, 1})
+	must(t, err)
+	must(t, m.Apply(ctx, &Edit{Pins: []Pin{{"backup", 4096}}}))
+	must(t, m.Close())
+	want := "6d696e696b75647501000100000000000000000010203040506070809" +
+		"0a0b0c0d0e0f001010000000000000000000000000000000000000000000000e6639e8d" + // header
+		"0e0000000100000059b38b94ac074b460301010501010701010901010b000000" + // part
+		"010000000200000014977cb01cbce02c01000000000000000000000000000000" + // end
+		"0000000004000000000000003b53aaaa" + // mark
+		"0e0000000300000085f0ab9eb78bb639210c01066261636b7570030280200000" + // edit
+		"0000000004000000000000007e72b624" + // mark
+		"00000000"
+	if got := hex.EncodeToString([]byte(read(t, f, Name(1)))[:len(want)/2]); got != want {
+		t.Fatalf("\n got %s\nwant %s", got, want)
+	}
+}
+
 func TestSnapshotMakesTheState(t *testing.T) {
 	for i, want := range states(t, longEdits()) {
 		got := newState(want.Store, want.Format)
@@ -183,6 +205,16 @@ func BenchmarkApply(b *testing.B) {
 		n := rowset.FileNum(10_000 + i)
 		must(b, m.Apply(ctx, &Edit{AddFiles: []File{{Num: n, Size: 100}},
 			AddRowSets: []TabletRowSet{{1, &rowset.Meta{ID: rowset.ID(n), Sections: []rowset.Section{{File: n, Length: 100}}}}}}))
+	}
+}
+
+// BenchmarkApplySynced includes the sync of a real disk.
+func BenchmarkApplySynced(b *testing.B) {
+	m, err := Create(vfs.OS, b.TempDir(), testStore)
+	must(b, err)
+	defer m.Close()
+	for b.Loop() {
+		must(b, m.Apply(ctx, &Edit{Pins: []Pin{{"p", 7}}}))
 	}
 }
 
