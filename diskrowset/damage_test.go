@@ -200,6 +200,9 @@ func TestC79TruncatedUnderScan(t *testing.T) {
 	for {
 		b, err := it.Next(bg)
 		if errors.Is(err, vfs.ErrCorruption) {
+			if b, again := it.Next(bg); b != nil || again != err {
+				t.Fatalf("after the error: batch %v, error %v", b, again)
+			}
 			return
 		}
 		if err != nil || b == nil {

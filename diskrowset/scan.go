@@ -17,6 +17,9 @@ const (
 	minBatchRows = 1024
 	// maxBatchRows bounds a batch where pages hold more rows.
 	maxBatchRows = 1 << 16
+	// maxJoinedPages bounds the pages of a column in one batch: where so many hold few
+	// rows, the cells are large and a batch of them is large enough.
+	maxJoinedPages = 8
 )
 
 // Scan starts a scan. Rows outside the key bounds are found by the key index; then
@@ -109,7 +112,8 @@ type iterator struct {
 	spec    *rowset.ScanSpec
 	reverse bool
 	closed  bool
-	lo, hi  int // rows not yet passed
+	err     error // of the last Next
+	lo, hi  int   // rows not yet passed
 
 	columns  []*scanColumn // all that are read
 	bySchema []*scanColumn // those of them that belong to a schema column, by its index
@@ -196,13 +200,23 @@ func (it *iterator) Close() {
 	it.set.Release()
 }
 
-// Next returns the next batch that holds a selected row.
+// Next returns the next batch that holds a selected row. After an error every later
+// call returns it, for the rows it was about are lost to the scan.
 func (it *iterator) Next(ctx context.Context) (*rowset.Batch, error) {
+	if it.err != nil {
+		return nil, it.err
+	}
+	b, err := it.next(ctx)
+	it.err = err
+	return b, err
+}
+
+func (it *iterator) next(ctx context.Context) (*rowset.Batch, error) {
+	it.ctx = ctx
 	for it.lo < it.hi && !it.closed {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		it.ctx = ctx
 		verdict, err := it.step()
 		if err != nil {
 			return nil, err
@@ -250,7 +264,7 @@ func (it *iterator) step() (predicate.Verdict, error) {
 func (it *iterator) cut(at, end int) (predicate.Verdict, int, error) {
 	verdict := it.cell.verdict
 	to := it.pageEnd(at, end, it.columns)
-	for to != end && distance(at, to) < minBatchRows {
+	for to != end && distance(at, to) < minBatchRows && it.joinable(at, to) {
 		if to == it.cell.end(it.reverse) {
 			if err := it.judge(to); err != nil {
 				return 0, 0, err
@@ -275,6 +289,17 @@ func (it *iterator) cut(at, end int) (predicate.Verdict, int, error) {
 		}
 	}
 	return verdict, to, nil
+}
+
+// joinable reports whether the rows between two frontiers may be joined with more.
+func (it *iterator) joinable(a, b int) bool {
+	from, to := min(a, b), max(a, b)
+	for _, c := range it.columns {
+		if c.col != nil && c.pageOf(to-1)-c.pageOf(from) >= maxJoinedPages-1 {
+			return false
+		}
+	}
+	return true
 }
 
 func distance(a, b int) int { return max(a-b, b-a) }

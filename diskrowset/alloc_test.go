@@ -1,0 +1,58 @@
+package diskrowset
+
+import (
+	"testing"
+
+	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/predicate"
+	"github.com/minikudu/minikudu/vector"
+)
+
+func TestGetDoesNotAllocate(t *testing.T) {
+	src := metrics(t, 20000)
+	r := newStore(t, src.schema).one(src)
+	columns := []int{0, 1, 2, 3, 4}
+	row := make([]*vector.Vector, len(columns))
+	for i := range row {
+		row[i] = vector.New(src.schema.Column(i).Kind(), 1)
+	}
+	keys, found, which := src.lookupKeys(), make([]rowset.Found, src.Rows()), []int32{0}
+	n := testing.AllocsPerRun(1000, func() {
+		which[0] = (which[0] + 7919) % int32(src.Rows())
+		if err := r.Lookup(bg, keys, which, found); err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range row {
+			v.Reset(src.schema.Column(i).Kind())
+		}
+		if err := r.ReadRow(bg, found[which[0]].Row, mvcc.Max, columns, row); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n > 0.5 { // the pool of lookups may be emptied by a collection
+		t.Errorf("%v allocations for a get", n)
+	}
+}
+
+func TestScanAllocatesPerScanNotPerRow(t *testing.T) {
+	src := metrics(t, 200000)
+	st := newStore(t, src.schema)
+	r := st.one(src, func(o *WriterOptions) { o.Horizon = mvcc.Max })
+	spec := query{columns: []string{"i1", "d1"}, where: predicate.Lt("i0", 500)}.bind(t, src.schema)
+	scan := func() {
+		it, err := r.Scan(bg, spec)
+		must(t, err)
+		defer it.Close()
+		for {
+			b, err := it.Next(bg)
+			must(t, err)
+			if b == nil {
+				return
+			}
+		}
+	}
+	if n := testing.AllocsPerRun(20, scan); n > 60 {
+		t.Errorf("%v allocations for a scan of 200,000 rows", n)
+	}
+}
