@@ -253,16 +253,16 @@ func (db *DB) tabletEnv(s *manifest.State) tablet.Env {
 		Disk:      diskrowset.Env{FS: db.fs, Files: db.files, Pages: db.pages, Dir: dir, StoreID: s.Store},
 		Writer:    diskrowset.WriterOptions{FS: db.fs, Dir: dir, StoreID: s.Store, NewFile: db.newFile, TargetBytes: db.opts.RowSetBytes},
 		NewRowSet: db.newRowSet,
-		SyncLog:   func(ctx context.Context, ts mvcc.Timestamp) error { return db.syncLog(ctx, ts) },
+		SyncLog:   db.syncLog,
 		Publish:   db.publish,
 	}
 }
 
-// syncLog makes the log durable through ts. While the log is replayed there is
-// nothing to sync: what was read back is on disk already, and is made so first.
+// syncLog makes the log durable through ts. During replay ts is that of a record
+// that was read back, perhaps from the page cache only.
 func (db *DB) syncLog(ctx context.Context, ts mvcc.Timestamp) error {
 	if !db.logStarted.Load() {
-		return nil
+		return db.log.Harden(ctx)
 	}
 	return db.log.SyncThrough(ctx, ts)
 }

@@ -23,8 +23,9 @@ type Log struct {
 	found     []*segment // all segments in the directory, ascending
 	lost      []Drop     // missing segments, when salvaging
 	replayed  bool
-	replayEnd Position // end of the log that was replayed
-	claim     Position // the log is known durable up to here
+	replayEnd Position  // end of the log that was replayed
+	replaying *replayer // while Replay runs
+	claim     Position  // the log is known durable up to here
 
 	alloc      *allocator
 	kick       chan struct{}  // asks the syncer for an interval sync

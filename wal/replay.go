@@ -43,18 +43,77 @@ func (d Drop) String() string {
 // A bad record is damage, a *vfs.CorruptionError, if and only if the log is known
 // durable past it; otherwise the log ends there (I4).
 func (l *Log) Replay(ctx context.Context, fn func(*Record) error) (Recovery, error) {
-	p := replayer{log: l, fn: fn}
-	if err := p.run(ctx); err != nil {
+	p := &replayer{log: l, fn: fn}
+	l.replaying = p
+	err := p.run(ctx)
+	l.replaying = nil
+	if err != nil {
 		return Recovery{}, fmt.Errorf("replaying log: %w", err)
 	}
-	l.finishReplay(&p)
+	l.finishReplay(p)
 	return p.out, nil
+}
+
+// Harden makes the log durable through the record that Replay is handing over. The
+// callback calls it before it makes something durable that relies on the record
+// (R4): what was read back may be in the page cache only.
+func (l *Log) Harden(ctx context.Context) error {
+	p := l.replaying
+	if p == nil || l.opts.ReadOnly {
+		return fmt.Errorf("hardening log: %w", errNotReplaying)
+	}
+	end := Position{p.seg.number, p.seg.used}
+	for _, s := range l.found {
+		if !s.member || s.number < p.hardened().Segment || s.number > end.Segment {
+			continue
+		}
+		from, to := int64(0), s.size
+		if s.number == p.hardened().Segment {
+			from = p.hardened().Offset
+		}
+		if s.number == end.Segment {
+			to = end.Offset
+		}
+		if err := l.rewriteSynced(ctx, s, from, to); err != nil {
+			return fmt.Errorf("hardening log: %w", err)
+		}
+	}
+	p.hard = end
+	return nil
+}
+
+var errNotReplaying = errors.New("no replay for writing is running")
+
+// hardened returns the position up to which the log is durable.
+func (p *replayer) hardened() Position {
+	if p.claim.Before(p.hard) {
+		return p.hard
+	}
+	return p.claim
+}
+
+// rewriteSynced writes [from, to) of a segment once more and syncs it; see harden.
+func (l *Log) rewriteSynced(ctx context.Context, s *segment, from, to int64) error {
+	if from >= to {
+		return nil
+	}
+	f, err := l.fs.OpenWrite(s.name, vfs.KindLog)
+	if err != nil {
+		return err
+	}
+	if err = rewrite(ctx, f, from, to); err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
 }
 
 func (l *Log) finishReplay(p *replayer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.replayed, l.replayEnd, l.claim = true, p.out.End, p.claim
+	l.replayed, l.replayEnd, l.claim = true, p.out.End, p.hardened()
 	l.mu.segments = l.mu.segments[:0]
 	for _, s := range l.found {
 		if s.member {
@@ -71,6 +130,7 @@ type replayer struct {
 	fn    func(*Record) error
 	out   Recovery
 	claim Position // largest syncedThrough seen
+	hard  Position // made durable by Harden
 
 	seg    *segment
 	in     *reader
