@@ -35,7 +35,7 @@
 //	I3  insert timestamps do not descend from row to row.
 //	I4  each published row is in the active tree or in exactly one run of any index
 //	    loaded after it was published.
-//	I5  no key is stored twice.
+//	I5  no key is stored twice, given that callers look keys up under their locks.
 //	I6  a sealed tree and a run never change.
 //
 // Updates and deletes are to hang on rows as chains of mutations whose heads are

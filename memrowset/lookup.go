@@ -36,6 +36,9 @@ func (m *MemRowSet) Lookup(ctx context.Context, keys *rowset.Keys, which []int32
 // of a run is in the processor's cache for many of them.
 const probeKeys = 1024
 
+// fewKeys is the largest slice whose zones are not worth computing.
+const fewKeys = 4
+
 // probe is a slice of at most probeKeys keys being looked up. A key is known by its
 // position in the slice.
 type probe struct {
@@ -49,7 +52,7 @@ type probe struct {
 	open  []int32   // positions not found so far, ascending
 	hit   []bool    // positions found
 	cells [][]int64 // of integer key columns, by column and position
-	zones []zone    // of the slice, by key column
+	zones []zone    // of the slice, by key column; none for a few keys
 	ints  []int64
 }
 
@@ -80,7 +83,9 @@ func (q *probe) start(which []int32) {
 		if v.Kind() != schema.KindBytes {
 			q.cells[c] = appendInts(q.cells[c][:0], v, rows)
 		}
-		q.zones = append(q.zones, zoneOf(v, rows, c == 0, &q.ints))
+		if len(which) > fewKeys {
+			q.zones = append(q.zones, zoneOf(v, rows, c == 0, &q.ints))
+		}
 	}
 }
 
@@ -108,7 +113,7 @@ func (q *probe) left() bool {
 
 // meets reports whether rows of the given zones may hold any key of the slice.
 func (q *probe) meets(zones []zone) bool {
-	for c := range zones {
+	for c := range q.zones {
 		if !q.zones[c].meets(&zones[c]) {
 			return false
 		}

@@ -17,8 +17,8 @@ import (
 // MaxRows is the largest number of rows of a memrowset.
 const MaxRows = 1 << 30
 
-// ErrDuplicateKey is returned by Append when a key is stored already, which the caller
-// should have found out by Lookup.
+// ErrDuplicateKey is returned by Append when a key is among the newest rows already,
+// which the caller should have found out by Lookup. One in a sealed run goes unnoticed.
 var ErrDuplicateKey = errors.New("key is in the memrowset already")
 
 // MemRowSet holds the newest rows of a tablet. See the package comment.

@@ -100,7 +100,8 @@ func (r *run) sampleAbove(i int, key []byte, it *item) bool {
 func (r *run) searchFrom(key []byte, sample int) int {
 	from := sample * sampleRows
 	rows := r.rows[from:min(from+sampleRows, len(r.rows))]
+	chunks := *r.keys.chunks.Load()
 	return from + sort.Search(len(rows), func(i int) bool {
-		return bytes.Compare(r.keys.at(rows[i]), key) >= 0
+		return bytes.Compare(valueAt(chunks, rows[i]), key) >= 0
 	})
 }
