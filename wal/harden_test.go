@@ -20,21 +20,22 @@ func TestR4HardenDuringReplay(t *testing.T) {
 				want = append(want, entry{mvcc.Timestamp(10 + i), text(10+i, 200)})
 				add(t, l, want[i].ts, want[i].payload, NoSync)
 			}
-			// The process is killed here: nothing is synced, nothing is closed.
+			// The process is killed here: nothing is synced, nothing is closed before the end.
+			defer l.Close()
 			const hardened = 12
 			o.Store = store
-			l, err := Open(bg, mem, "wal", o)
+			again, err := Open(bg, mem, "wal", o)
 			must(t, err)
 			n := 0
-			_, err = l.Replay(bg, func(*Record) error {
+			_, err = again.Replay(bg, func(*Record) error {
 				if n++; n == hardened {
-					must(t, l.Harden(bg))
+					must(t, again.Harden(bg))
 					wantPrefix(t, mem.CrashClone(vfs.CrashOptions{}), o, want[:hardened])
 				}
 				return nil
 			})
 			must(t, err)
-			if err := l.Harden(bg); err == nil {
+			if err := again.Harden(bg); err == nil {
 				t.Fatal("Harden outside a replay must fail")
 			}
 		})
