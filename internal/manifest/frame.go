@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -202,13 +203,16 @@ func (p *parser) hasEmptySector(off, end int64) bool {
 	return off < end
 }
 
+var zeroes [4096]byte
+
 func isZero(b []byte) bool {
-	for _, x := range b {
-		if x != 0 {
+	for len(b) > len(zeroes) {
+		if !bytes.Equal(b[:len(zeroes)], zeroes[:]) {
 			return false
 		}
+		b = b[len(zeroes):]
 	}
-	return true
+	return bytes.Equal(b, zeroes[:len(b)])
 }
 
 // take applies a frame whose checksums are right.
