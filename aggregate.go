@@ -5,7 +5,6 @@ import (
 	"errors"
 	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"github.com/minikudu/minikudu/internal/aggregate"
 	"github.com/minikudu/minikudu/internal/rowset"
@@ -107,10 +106,10 @@ func (p *plan) aggregate(ctx context.Context, ap *aggregate.Plan) (*aggregate.St
 	parts := p.table.tablet.Parts(&p.spec)
 	workers := max(1, min(runtime.GOMAXPROCS(0), len(parts)))
 	states, errs := make([]*aggregate.State, workers), make([]error, workers)
-	var next atomic.Int64
 	work := func(w int) {
 		states[w] = ap.NewState()
-		for i := next.Add(1) - 1; i < int64(len(parts)); i = next.Add(1) - 1 {
+		// The split is fixed, so that sums of floats come out the same every time.
+		for i := w; i < len(parts); i += workers {
 			if errs[w] = p.aggregatePart(ctx, &parts[i], states[w]); errs[w] != nil {
 				cancel() // the others stop at their next batch
 				return
