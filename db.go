@@ -22,16 +22,17 @@ import (
 // DB is an open store. All methods may be called concurrently.
 type DB struct {
 	// Set at open, then read-only.
-	dir      string
-	opts     *Options
-	fs       vfs.FS
-	lock     io.Closer
-	manifest *manifest.Manifest
-	log      *wal.Log
-	clock    *mvcc.Clock
-	files    *filecache.Cache
-	pages    *diskrowset.Pages
-	memory   *memoryGate
+	dir       string
+	opts      *Options
+	fs        vfs.FS
+	lock      io.Closer
+	manifest  *manifest.Manifest
+	log       *wal.Log
+	clock     *mvcc.Clock
+	files     *filecache.Cache
+	pages     *diskrowset.Pages
+	memory    *memoryGate
+	replayEnd wal.Position // where the log ended at open
 
 	// Safe on their own.
 	gate       *gate
@@ -139,7 +140,9 @@ func (db *DB) trimLog(ctx context.Context) error {
 	if first <= db.trimmed.first {
 		return nil
 	}
-	if err := db.manifest.Apply(ctx, &manifest.Edit{Log: &manifest.LogState{FirstSegment: first}, ClockFloor: db.snapshot()}); err != nil {
+	durable, _ := db.log.Durable()
+	state := &manifest.LogState{FirstSegment: first, Ends: logEnds(durable)}
+	if err := db.manifest.Apply(ctx, &manifest.Edit{Log: state, ClockFloor: db.snapshot()}); err != nil {
 		return err
 	}
 	db.trimmed.first = first
@@ -147,17 +150,24 @@ func (db *DB) trimLog(ctx context.Context) error {
 	return err
 }
 
-// recordLogEnd notes in the manifest where a closed log ends.
+// recordLogEnd notes in the manifest how far the log is known to reach, so that a
+// shorter one is known to be damaged.
 func (db *DB) recordLogEnd(end wal.Position) error {
-	return db.manifest.Apply(context.Background(), &manifest.Edit{Log: db.logState(end), ClockFloor: db.clock.Now()})
+	state := &manifest.LogState{FirstSegment: db.trimmed.first, Ends: logEnds(end)}
+	return db.manifest.Apply(context.Background(), &manifest.Edit{Log: state, ClockFloor: db.clock.Now()})
 }
 
-// logState is the log as the manifest has it: where it begins and how far it is
-// known to reach.
-func (db *DB) logState(end wal.Position) *manifest.LogState {
-	s := &manifest.LogState{FirstSegment: db.trimmed.first}
-	if end != (wal.Position{}) {
-		s.Ends = []manifest.LogEnd{{Segment: end.Segment, Offset: end.Offset}}
+func logEnds(end wal.Position) []manifest.LogEnd {
+	if end == (wal.Position{}) {
+		return nil
 	}
-	return s
+	return []manifest.LogEnd{{Segment: end.Segment, Offset: end.Offset}}
+}
+
+// knownLogEnd returns how far the manifest says that the log reaches.
+func knownLogEnd(s *manifest.LogState) (end wal.Position) {
+	if n := len(s.Ends); n > 0 {
+		end = wal.Position{Segment: s.Ends[n-1].Segment, Offset: s.Ends[n-1].Offset}
+	}
+	return end
 }

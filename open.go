@@ -282,10 +282,8 @@ func (db *DB) publish(ctx context.Context, p *tablet.Publication) error {
 // openLog surveys the log.
 func (db *DB) openLog(ctx context.Context) (err error) {
 	s := db.manifest.State()
-	o := wal.Options{Store: s.Store, First: s.Log.FirstSegment, ReadOnly: db.opts.ReadOnly, Interval: db.opts.SyncInterval}
-	if n := len(s.Log.Ends); n > 0 {
-		o.End = wal.Position{Segment: s.Log.Ends[n-1].Segment, Offset: s.Log.Ends[n-1].Offset}
-	}
+	o := wal.Options{Store: s.Store, First: s.Log.FirstSegment, End: knownLogEnd(&s.Log), ReadOnly: db.opts.ReadOnly,
+		Interval: db.opts.SyncInterval}
 	db.log, err = wal.Open(ctx, db.fs, db.fs.Join(db.dir, logName), o)
 	return err
 }
@@ -310,6 +308,7 @@ func (db *DB) replay(ctx context.Context) error {
 	}
 	db.clock.Raise(floor)
 	db.visible.Store(uint64(floor))
+	db.replayEnd = got.End
 	r.info.Records, r.info.Trimmed, r.info.Duration = got.Records, len(got.Dropped) > 0, time.Since(begin)
 	db.opts.Logger.Info("replayed the log", "info", r.info.String())
 	if f := db.opts.Events.Replayed; f != nil {
@@ -413,5 +412,8 @@ func (db *DB) startLog(ctx context.Context) error {
 		return err
 	}
 	db.logStarted.Store(true)
+	if s := db.manifest.State(); knownLogEnd(&s.Log).Before(db.replayEnd) {
+		return db.recordLogEnd(db.replayEnd)
+	}
 	return nil
 }
