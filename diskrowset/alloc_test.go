@@ -30,7 +30,7 @@ func TestGetDoesNotAllocate(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if n > 0.5 { // the pool of lookups may be emptied by a collection
+	if n > 0 && !raceEnabled {
 		t.Errorf("%v allocations for a get", n)
 	}
 }

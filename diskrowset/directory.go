@@ -21,6 +21,7 @@ const (
 	maxDirectory  = 16 << 20
 	maxEncodedKey = 1 << 24
 	maxName       = 1 << 16
+	maxColumns    = 1 << 16
 )
 
 // Directory is the description of a rowset that its file carries. The store trusts
@@ -81,8 +82,13 @@ func (d *Directory) decode(src []byte) error {
 	d.MaxKey = append([]byte(nil), r.Bytes(maxEncodedKey)...)
 	d.MinInsert = mvcc.Timestamp(r.UvarintMax(uint64(mvcc.Max)))
 	d.MaxInsert = mvcc.Timestamp(r.UvarintMax(uint64(mvcc.Max)))
-	d.NumKey = int(r.UvarintMax(1 << 16))
-	d.Columns = make([]schema.Column, r.Count(7))
+	d.NumKey = int(r.UvarintMax(maxColumns))
+	n := r.Count(7)
+	if n > maxColumns {
+		r.Fail("%d columns", n)
+		return r.Err()
+	}
+	d.Columns = make([]schema.Column, n)
 	for i := range d.Columns {
 		d.Columns[i] = decodeColumn(r)
 	}

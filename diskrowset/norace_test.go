@@ -1,0 +1,5 @@
+//go:build !race
+
+package diskrowset
+
+const raceEnabled = false
