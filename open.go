@@ -283,7 +283,7 @@ func (db *DB) publish(ctx context.Context, p *tablet.Publication) error {
 func (db *DB) openLog(ctx context.Context) (err error) {
 	s := db.manifest.State()
 	o := wal.Options{Store: s.Store, First: s.Log.FirstSegment, End: knownLogEnd(&s.Log), ReadOnly: db.opts.ReadOnly,
-		Interval: db.opts.SyncInterval}
+		Interval: db.opts.SyncInterval, SegmentBytes: db.opts.segmentBytes()}
 	db.log, err = wal.Open(ctx, db.fs, db.fs.Join(db.dir, logName), o)
 	return err
 }

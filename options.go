@@ -87,9 +87,13 @@ type Options struct {
 	// operating system allows the process if that is less.
 	MaxOpenFiles int
 	// LogBytes is the size of the log at which the table that holds back its oldest
-	// part is flushed. Default twice FlushBytes, at least 32 MiB.
+	// part is flushed. It is kept in segments of a quarter of that, at most 16 MiB.
+	// Default twice FlushBytes, at least 32 MiB.
 	LogBytes int64
 }
+
+// segmentBytes is the size of a log segment. The log is trimmed by whole segments.
+func (o *Options) segmentBytes() int64 { return min(16*mib, max(4<<10, o.LogBytes/4)) }
 
 const (
 	mib             = 1 << 20
