@@ -193,7 +193,7 @@ func (o *output) deliver(b *rowset.Batch, yield func(*Batch) bool) (more bool, e
 		o.result.Reset(b.Columns, b.Rows)
 		return yield(o.result) && o.left != 0, nil
 	}
-	o.rows = selectedRows(o.rows[:0], b)
+	o.rows = b.AppendSelected(o.rows[:0])
 	if o.left >= 0 && int64(len(o.rows)) > o.left {
 		o.rows = o.rows[:o.left]
 	}
@@ -228,16 +228,6 @@ func (o *output) takesWhole(b *rowset.Batch) bool {
 		}
 	}
 	return true
-}
-
-func selectedRows(dst []int32, b *rowset.Batch) []int32 {
-	if b.Sel != nil {
-		return b.Sel.AppendIndexes(dst)
-	}
-	for i := range b.Rows {
-		dst = append(dst, int32(i))
-	}
-	return dst
 }
 
 // fitting returns how many of the rows, one at least, have no more than

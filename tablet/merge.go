@@ -155,21 +155,10 @@ func (m *merge) advance(ctx context.Context, c *cursor) error {
 		return nil
 	}
 	c.batch, c.pos = b, 0
-	c.rows = selected(c.rows[:0], b)
+	c.rows = b.AppendSelected(c.rows[:0])
 	c.key = b.Keys.BytesAt(int(c.rows[0]))
 	heap.Fix(m, 0)
 	return nil
-}
-
-// selected appends the selected rows of a batch to dst.
-func selected(dst []int32, b *rowset.Batch) []int32 {
-	if b.Sel != nil {
-		return b.Sel.AppendIndexes(dst)
-	}
-	for i := range b.Rows {
-		dst = append(dst, int32(i))
-	}
-	return dst
 }
 
 // runLength returns how many rows of the top cursor come before every other cursor.

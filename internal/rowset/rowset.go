@@ -91,6 +91,17 @@ type Batch struct {
 	Keys     *vector.Vector   // encoded keys, Rows long, when ScanSpec.WithKeys
 }
 
+// AppendSelected appends the selected rows, ascending, to dst.
+func (b *Batch) AppendSelected(dst []int32) []int32 {
+	if b.Sel != nil {
+		return b.Sel.AppendIndexes(dst)
+	}
+	for i := range b.Rows {
+		dst = append(dst, int32(i))
+	}
+	return dst
+}
+
 // Source is the content of a rowset to be written: live rows in key order with
 // distinct keys. A writer reads it column by column.
 type Source interface {
