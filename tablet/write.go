@@ -2,7 +2,6 @@ package tablet
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -84,12 +83,6 @@ func (o *Op) generateIDs(auto, n int) error {
 	return nil
 }
 
-// keyRef is a row and the first 16 bytes of its key.
-type keyRef struct {
-	a, b uint64
-	row  int32
-}
-
 // sort sets o.keys to the ascending distinct keys of the rows and leaves out rows
 // whose key is too long or stood earlier in the write.
 func (o *Op) sort(encoded *vector.Vector, maxKey int) {
@@ -128,35 +121,6 @@ func (o *Op) sort(encoded *vector.Vector, maxKey int) {
 	if len(rows) < n {
 		o.compact()
 	}
-}
-
-// sortedRows returns the rows in order of key, equal keys in order of row.
-func sortedRows(encoded *vector.Vector) []int32 {
-	refs := make([]keyRef, encoded.Len())
-	for i := range refs {
-		k := encoded.BytesAt(i)
-		refs[i] = keyRef{a: head(k), row: int32(i)}
-		if len(k) > 8 {
-			refs[i].b = head(k[8:])
-		}
-	}
-	slices.SortFunc(refs, func(x, y keyRef) int {
-		switch {
-		case x.a != y.a:
-			return cmp.Compare(x.a, y.a)
-		case x.b != y.b:
-			return cmp.Compare(x.b, y.b)
-		}
-		if c := bytes.Compare(encoded.BytesAt(int(x.row)), encoded.BytesAt(int(y.row))); c != 0 {
-			return c
-		}
-		return cmp.Compare(x.row, y.row)
-	})
-	order := make([]int32, len(refs))
-	for i := range refs {
-		order[i] = refs[i].row
-	}
-	return order
 }
 
 // dropLive looks the keys up and leaves out those that are live.
