@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/minikudu/minikudu/internal/cache"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/predicate"
@@ -123,6 +124,7 @@ func TestRoundTrip(t *testing.T) {
 		src := drawRows(rt, s)
 		st := newStore(rt, s)
 		defer st.finish()
+		st.env.Pages = cache.New[cache.Page](rapid.SampledFrom([]int64{0, 16 << 10, 64 << 20}).Draw(rt, "cache"))
 		target := rapid.SampledFrom([]int64{0, 8 << 10}).Draw(rt, "target")
 		filters := rapid.Bool().Draw(rt, "filters")
 		sets := st.write(src, func(o *WriterOptions) { o.TargetBytes, o.NoFilters = target, !filters })

@@ -23,12 +23,12 @@ const (
 )
 
 // Scan starts a scan. Rows outside the key bounds are found by the key index; then
-// bounds and zone maps may show that no row here can qualify.
+// bounds and zone maps may show that no row here can qualify. The caller counts the
+// rowsets it considers; those skipped here are counted here.
 func (s *RowSet) Scan(ctx context.Context, spec *rowset.ScanSpec) (rowset.Iterator, error) {
 	if !s.Acquire() {
 		return nil, ErrClosed
 	}
-	spec.Stats.RowSets.Add(1)
 	it, err := s.scan(ctx, spec)
 	if err != nil || it == nil {
 		s.Release()
