@@ -17,5 +17,6 @@
 //	I2  a null cell holds the zero value (width 0 for bytes).
 //	I3  offsets has Len+1 entries, ascending, the last within the byte buffer.
 //	I4  bits at Len and above in valid and in boolean words are zero.
-//	I5  every code of a dictionary vector is below the dictionary's length; a null's is 0.
+//	I5  every code of a dictionary vector is below the dictionary's length; a null's is 0,
+//	    also where the dictionary has no words.
 package vector

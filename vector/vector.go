@@ -198,9 +198,13 @@ func (v *Vector) Code(i int) int {
 	return int(view[uint32](v.data, v.length)[i])
 }
 
-// BytesAt returns value i of KindBytes. The result shares the vector's memory.
+// BytesAt returns value i of KindBytes; a null's is empty. The result shares the
+// vector's memory.
 func (v *Vector) BytesAt(i int) []byte {
 	if v.dict != nil {
+		if v.IsNull(i) {
+			return nil // a dictionary of nulls alone has no words
+		}
 		v, i = v.dict, v.Code(i)
 	}
 	return v.data[v.offsets[i]:v.offsets[i+1]:v.offsets[i+1]]

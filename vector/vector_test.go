@@ -379,3 +379,16 @@ func TestTypedAccessors(t *testing.T) {
 	mustPanic(t, func() { FromFixed(schema.KindInt64, []int32{1}, nil) })
 	mustPanic(t, func() { Values[int32](FromFixed(schema.KindInt64, []int64{1}, nil)) })
 }
+
+func TestC06NullsOfADictionaryWithoutWords(t *testing.T) {
+	v := FromCodes(make([]uint8, 3), New(schema.KindBytes, 0), NewBitmap(3))
+	for i := range 3 {
+		if len(v.BytesAt(i)) != 0 || v.StringAt(i) != "" || !v.Value(i).IsNull() {
+			t.Errorf("null %d is %q", i, v.BytesAt(i))
+		}
+	}
+	plain := New(schema.KindBytes, 0)
+	if err := plain.AppendRange(v, 0, 3); err != nil || plain.NullCount() != 3 || !Equal(plain, v) {
+		t.Errorf("copied: %d nulls, %v", plain.NullCount(), err)
+	}
+}
