@@ -30,6 +30,7 @@ type Op struct {
 
 	tablet *Tablet
 	keys   *rowset.Keys
+	rows   []int32 // the row of the write each key came from, after sort left rows out
 	lock   *keyLock
 	target *memrowset.MemRowSet
 }
@@ -119,6 +120,7 @@ func (o *Op) sort(encoded *vector.Vector, maxKey int) {
 	_ = sorted.AppendRows(encoded, rows) // not longer than encoded, which fits
 	o.keys = &rowset.Keys{Encoded: sorted, Columns: key, Row: rows}
 	if len(rows) < n {
+		o.rows = rows
 		o.compact()
 	}
 }
@@ -137,7 +139,7 @@ func (o *Op) dropLive(ctx context.Context) error {
 	live := which[:0]
 	for i := range found {
 		if found[i].RowSet != nil && found[i].Live {
-			o.Present = append(o.Present, int32(o.keys.ColumnRow(i)))
+			o.Present = append(o.Present, o.writeRow(i))
 		} else {
 			live = append(live, int32(i))
 		}
@@ -148,6 +150,14 @@ func (o *Op) dropLive(ctx context.Context) error {
 	slices.Sort(o.Present)
 	o.keep(live)
 	return nil
+}
+
+// writeRow returns the row of the write that key i came from.
+func (o *Op) writeRow(i int) int32 {
+	if o.rows != nil {
+		return o.rows[i]
+	}
+	return int32(o.keys.ColumnRow(i))
 }
 
 // keep leaves only the given keys in the op.
