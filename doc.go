@@ -19,8 +19,12 @@
 //
 // # Lock order
 //
-// Of locks that are held together: key locks of tablets in order of tablet id, then
-// DB.commit, then DB.apply. No file is read or written under DB.commit, but for log
-// segments that a full buffer must write. DB.catalog is held over manifest edits of
-// the catalog and never together with the others.
+// Of locks that are held together: DB.catalog.change, the flush lock of a tablet, key
+// locks of tablets in order of tablet id, DB.commit, DB.apply. A commit takes the last
+// three, a flush the second and, to rotate, DB.commit alone; a drop all but key locks.
+// Locks of the parts below (log, manifest, memory rowsets, caches) and the catalog's
+// read-write lock are taken inside these and held briefly. Under DB.commit no file is
+// read or written, but for log segments that a full buffer must write.
+//
+// The rules cited as R1 to R10 are those of docs/architecture.md.
 package minikudu
