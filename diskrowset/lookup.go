@@ -260,5 +260,5 @@ func (s *RowSet) readCell(ctx context.Context, x *cell, col, row int, dst *vecto
 		return err
 	}
 	i := row - int(x.data.index.Starts[x.page])
-	return dst.AppendRange(v, i, i+1)
+	return dst.AppendFrom(v, i)
 }

@@ -91,6 +91,32 @@ func growBits(b Bitmap, n int) Bitmap {
 	return b
 }
 
+// AppendFrom appends value i of src, of the same kind, to v. A source in dictionary
+// form is flattened.
+func (v *Vector) AppendFrom(src *Vector, i int) error {
+	if src.IsNull(i) {
+		v.AppendNull()
+		return nil
+	}
+	switch v.kind {
+	case schema.KindInt64, schema.KindFloat64:
+		AppendFixed(v, view[uint64](src.data, src.length)[i])
+	case schema.KindInt32, schema.KindFloat32:
+		AppendFixed(v, view[uint32](src.data, src.length)[i])
+	case schema.KindInt16:
+		AppendFixed(v, view[uint16](src.data, src.length)[i])
+	case schema.KindInt8:
+		AppendFixed(v, src.data[i])
+	case schema.KindInt128:
+		AppendFixed(v, view[schema.Int128](src.data, src.length)[i])
+	case schema.KindBool:
+		v.AppendBool(src.words.Get(i))
+	default:
+		return v.AppendBytes(src.BytesAt(i))
+	}
+	return nil
+}
+
 // AppendRows appends the values of src at the given rows, in their order, to v, which
 // must be plain. A source in dictionary form is flattened. It fails, and changes
 // nothing, only when a vector of bytes would exceed 2 GiB.

@@ -176,7 +176,14 @@ func TestAppendSliceGather(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, r := range rows {
-				outCells = append(outCells, cells[r])
+				if err := out.AppendFrom(v, int(r)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range 2 {
+				for _, r := range rows {
+					outCells = append(outCells, cells[r])
+				}
 			}
 			check(t, out, outCells)
 		}
