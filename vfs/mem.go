@@ -101,6 +101,51 @@ func (m *Mem) CrashClone(o CrashOptions) *Mem {
 	return c
 }
 
+// KillClone returns a new file system in the state that a kill of the process now
+// would leave: everything that was written is there, and what was not synced is still
+// lost by a power cut. Files are closed and locks released in it.
+func (m *Mem) KillClone() *Mem {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	c := &Mem{opts: m.opts}
+	copies := map[*memNode]*memNode{}
+	c.root = m.root.copy(copies)
+	for _, n := range copies {
+		if n.dir == nil && n.links > 0 {
+			c.used += n.data.size
+		}
+	}
+	return c
+}
+
+// copy returns a copy of everything reachable from n.
+func (n *memNode) copy(copies map[*memNode]*memNode) *memNode {
+	if n == nil || copies[n] != nil {
+		return copies[n]
+	}
+	c := &memNode{links: n.links}
+	copies[n] = c
+	if n.dir == nil {
+		c.data = n.data.copy()
+		return c
+	}
+	c.dir = newMemDir().dir
+	for name, child := range n.dir.entries {
+		c.dir.entries[name] = child.copy(copies)
+	}
+	for name, child := range n.dir.durable {
+		c.dir.durable[name] = child.copy(copies)
+	}
+	for _, change := range n.dir.pending {
+		var mine memChange
+		for _, e := range change {
+			mine = append(mine, memEntry{e.name, e.node.copy(copies)})
+		}
+		c.dir.pending = append(c.dir.pending, mine)
+	}
+	return c
+}
+
 // crash copies the surviving state; copies keeps two names of one file one file.
 type crash struct {
 	rand   *rand.Rand

@@ -40,6 +40,18 @@ func (d *memData) crash(k *crash) memData {
 	return c
 }
 
+// copy returns the contents with what is and what is not synced.
+func (d *memData) copy() memData {
+	c := memData{size: d.size, syncedSize: d.syncedSize, blocks: maps.Clone(d.blocks), dirty: maps.Clone(d.dirty)}
+	for i := range d.dirty {
+		if b := d.blocks[i]; b != nil {
+			copied := *b
+			c.blocks[i] = &copied
+		}
+	}
+	return c
+}
+
 // clip zeroes what lies behind the size, so that a file grown later reads zeroes there.
 func (d *memData) clip() {
 	last := d.size / memBlock

@@ -283,3 +283,39 @@ func BenchmarkMemWrite(b *testing.B) {
 		f.Sync()
 	}
 }
+
+func TestKillKeepsWhatWasWritten(t *testing.T) {
+	m := NewMem()
+	must(t, m.MkdirAll("d"))
+	must(t, m.SyncDir("/"))
+	f := write(t, m, "d/a", 0, "synced")
+	must(t, f.Sync())
+	must(t, m.SyncDir("d"))
+	write(t, m, "d/a", 0, "later!")
+	write(t, m, "d/b", 0, "new")
+	lock, err := m.Lock("d/LOCK", false, true)
+	must(t, err)
+	defer lock.Close()
+
+	k := m.KillClone()
+	write(t, m, "d/a", 0, "after the kill")
+	for name, want := range map[string]string{"d/a": "later!", "d/b": "new"} {
+		if got := contents(t, k, name); got != want {
+			t.Errorf("%s: %q after a kill, want %q", name, got, want)
+		}
+	}
+	cut := k.CrashClone(CrashOptions{})
+	for name, want := range map[string]string{"d/a": "synced", "d/b": "-"} {
+		if got := contents(t, cut, name); got != want {
+			t.Errorf("%s: %q after a kill and a power cut, want %q", name, got, want)
+		}
+	}
+	if l, err := k.Lock("d/LOCK", false, false); err != nil {
+		t.Errorf("the lock outlived its holder: %v", err)
+	} else {
+		l.Close()
+	}
+	if k.OpenFiles() != 0 {
+		t.Errorf("%d open files after a kill", k.OpenFiles())
+	}
+}
