@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/minikudu/minikudu/diskrowset"
+	"github.com/minikudu/minikudu/internal/binfmt"
 	"github.com/minikudu/minikudu/internal/filecache"
 	"github.com/minikudu/minikudu/internal/manifest"
 	"github.com/minikudu/minikudu/internal/mvcc"
@@ -140,14 +141,22 @@ func (db *DB) trimLog(ctx context.Context) error {
 	if first <= db.trimmed.first {
 		return nil
 	}
-	durable, _ := db.log.Durable()
-	state := &manifest.LogState{FirstSegment: first, Ends: logEnds(durable)}
+	state := &manifest.LogState{FirstSegment: first, Ends: logEnds(db.logReach())}
 	if err := db.manifest.Apply(ctx, &manifest.Edit{Log: state, ClockFloor: db.snapshot()}); err != nil {
 		return err
 	}
 	db.trimmed.first = first
 	_, err := db.log.TrimBefore(first)
 	return err
+}
+
+// logReach returns how far the log survives a power cut. A segment of which nothing is
+// durable yet does not count: a close or the next open removes it.
+func (db *DB) logReach() wal.Position {
+	if end, _ := db.log.Durable(); end.Offset > binfmt.HeaderSize {
+		return end
+	}
+	return db.replayEnd
 }
 
 // recordLogEnd notes in the manifest how far the log is known to reach, so that a

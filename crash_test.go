@@ -1,0 +1,257 @@
+package minikudu_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/minikudu/minikudu"
+	"github.com/minikudu/minikudu/vfs"
+	"github.com/minikudu/minikudu/vfs/errorfs"
+)
+
+// script runs everything that writes, with one writer: create, commit, flush, roll and
+// trim of the log, drop, close, reopen.
+func script(fs vfs.FS, j *journal, o *minikudu.Options) error {
+	b := int64(0)
+	batches := func(db *minikudu.DB, n int) error {
+		for range n {
+			if err := j.commit(db, b, tagRows(b)); err != nil {
+				return err
+			}
+			b++
+		}
+		return nil
+	}
+	flush := func(db *minikudu.DB, name string) error {
+		tab, err := db.Table(name)
+		if err != nil {
+			return err
+		}
+		return tab.Flush(ctx)
+	}
+	onlyC := func(db *minikudu.DB) error {
+		b++
+		return j.commit(db, b-1, map[string]int{"c": 30})
+	}
+	first := []func(*minikudu.DB) error{
+		func(db *minikudu.DB) error { return j.create(db, "a") },
+		func(db *minikudu.DB) error { return j.create(db, "b") },
+		func(db *minikudu.DB) error { return batches(db, 6) },
+		func(db *minikudu.DB) error { return flush(db, "a") },
+		func(db *minikudu.DB) error { return batches(db, 4) },
+		func(db *minikudu.DB) error { return j.create(db, "c") },
+		onlyC,
+		func(db *minikudu.DB) error { return flush(db, "c") },
+		onlyC,
+		func(db *minikudu.DB) error { return flush(db, "b") },
+		func(db *minikudu.DB) error { return batches(db, 70) },
+		func(db *minikudu.DB) error { return j.drop(db, "c") },
+		func(db *minikudu.DB) error { return flush(db, "a") },
+		func(db *minikudu.DB) error { return flush(db, "b") },
+		func(db *minikudu.DB) error { return batches(db, 3) },
+	}
+	second := []func(*minikudu.DB) error{
+		func(db *minikudu.DB) error { return flush(db, "b") }, // before anything was logged
+		func(db *minikudu.DB) error { return batches(db, 3) },
+		func(db *minikudu.DB) error { return flush(db, "a") },
+	}
+	third := []func(*minikudu.DB) error{ // nothing is logged in this run, only flushed
+		func(db *minikudu.DB) error { return flush(db, "b") },
+		func(db *minikudu.DB) error { return flush(db, "a") },
+	}
+	for _, steps := range [][]func(*minikudu.DB) error{first, second, third, nil} {
+		if err := session(fs, o, steps); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// session opens the store, runs the steps until one fails, and closes it.
+func session(fs vfs.FS, o *minikudu.Options, steps []func(*minikudu.DB) error) error {
+	opts := *o
+	opts.FS = fs
+	db, err := minikudu.Open("store", &opts)
+	if err != nil {
+		return err
+	}
+	for _, step := range steps {
+		if err := step(db); err != nil {
+			db.Close()
+			return err
+		}
+	}
+	return db.Close()
+}
+
+// moment is the store as a crash at some call would leave it.
+type moment struct {
+	call    errorfs.Call
+	fs      *vfs.Mem
+	journal *journal
+}
+
+// moments plays the script and takes a clone at every call that changes something.
+func moments(t testing.TB, o *minikudu.Options, clone func(*vfs.Mem, errorfs.Call) *vfs.Mem) []moment {
+	t.Helper()
+	mem, j := vfs.NewMem(), newJournal()
+	wrapped := errorfs.Wrap(mem)
+	var out []moment
+	taken := make(chan struct{}, 1)
+	wrapped.SetHook(func(c errorfs.Call) error {
+		if c.Op.Writes() {
+			taken <- struct{}{}
+			out = append(out, moment{c, clone(mem, c), j.clone()})
+			<-taken
+		}
+		return nil
+	})
+	fatal(t, script(wrapped, j, o))
+	wrapped.SetHook(nil)
+	out = append(out, moment{errorfs.Call{Name: "the end"}, clone(mem, errorfs.Call{}), j.clone()})
+	return out
+}
+
+// recover opens the clone, compares, goes on with it, and opens it once more.
+func (m *moment) recover(p promise) error {
+	o := tiny(m.fs)
+	db, err := minikudu.Open("store", o)
+	if err != nil {
+		return err
+	}
+	err = m.journal.check(db, p)
+	if err == nil {
+		err = checkVerify(db)
+	}
+	if err == nil {
+		err = checkGoesOn(db, 1000)
+	}
+	if cerr := db.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	if db, err = minikudu.Open("store", o); err != nil {
+		return fmt.Errorf("second open: %w", err)
+	}
+	defer db.Close()
+	return checkGet(db, "a", 1000, true)
+}
+
+// A power cut at every call that changes something on disk, with nothing or a random
+// part of what was not synced surviving.
+func TestItem118C71PowerCutAtEveryCall(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		durability minikudu.Durability
+		promise    promise
+		seeds      []uint64
+	}{
+		{"sync", minikudu.Sync, durable, []uint64{0, 1}},
+		{"nosync", minikudu.NoSync, prefix, []uint64{1}},
+		{"interval", minikudu.Interval, prefix, []uint64{0}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if full() {
+				c.seeds = []uint64{0, 1, 2, 3, 4, 5, 6, 7}
+			}
+			o := tiny(nil)
+			o.Durability = c.durability
+			for _, seed := range c.seeds {
+				all := moments(t, o, func(m *vfs.Mem, call errorfs.Call) *vfs.Mem { return powerCut(m, seed, uint64(call.N)) })
+				if c.durability == minikudu.Sync && len(all) < 500 {
+					t.Errorf("%d calls, want 500", len(all))
+				}
+				recoverAll(t, all, c.promise)
+				t.Logf("seed %d: power cut at %d calls", seed, len(all))
+			}
+		})
+	}
+}
+
+// recoverAll recovers every moment, every tenth in a short run.
+func recoverAll(t *testing.T, all []moment, p promise) {
+	t.Helper()
+	for i := range all {
+		if testing.Short() && i%10 != 0 {
+			continue
+		}
+		if err := all[i].recover(p); err != nil {
+			t.Fatalf("moment %d of %d, before %s: %v", i, len(all), all[i].call, err)
+		}
+	}
+}
+
+// powerCut is what a power cut leaves; seed 0 loses everything that was not synced.
+func powerCut(m *vfs.Mem, seed, k uint64) *vfs.Mem {
+	o := vfs.CrashOptions{}
+	if seed > 0 {
+		o.Rand = rand.New(rand.NewPCG(seed, k))
+	}
+	return m.CrashClone(o)
+}
+
+// killed returns a store whose process was killed: its log was written but not synced,
+// and part of what it holds was flushed before.
+func killed(t testing.TB, j *journal) *vfs.Mem {
+	t.Helper()
+	mem := vfs.NewMem()
+	o := tiny(mem)
+	o.FlushBytes, o.LogBytes, o.Durability = 1<<20, 1<<20, minikudu.NoSync
+	db, err := minikudu.Open("store", o)
+	fatal(t, err)
+	defer db.Close()
+	fatal(t, j.create(db, "a"))
+	fatal(t, j.create(db, "b"))
+	for b := range int64(60) {
+		fatal(t, j.commit(db, b, tagRows(b)))
+		if b == 10 { // from here on, b has flushed past what a has
+			tab, err := db.Table("b")
+			fatal(t, err)
+			fatal(t, tab.Flush(ctx))
+		}
+	}
+	return mem.KillClone()
+}
+
+// A crash at every call of an open that replays, and flushes on the way because the
+// log holds more than memory may.
+func TestR10CrashDuringReplayAndItsFlushes(t *testing.T) {
+	j := newJournal()
+	base := killed(t, j)
+	for _, c := range []struct {
+		name    string
+		promise promise
+		clone   func(m *vfs.Mem, k uint64) *vfs.Mem
+	}{
+		{"killed again", durable, func(m *vfs.Mem, _ uint64) *vfs.Mem { return m.KillClone() }},
+		{"power cut", prefix, func(m *vfs.Mem, k uint64) *vfs.Mem { return powerCut(m, 0, k) }},
+		{"power cut, some survives", prefix, func(m *vfs.Mem, k uint64) *vfs.Mem { return powerCut(m, 1, k) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var all []moment
+			mem := base.KillClone()
+			wrapped := errorfs.Wrap(mem)
+			wrapped.SetHook(func(call errorfs.Call) error {
+				if call.Op.Writes() {
+					all = append(all, moment{call, c.clone(mem, uint64(call.N)), j})
+				}
+				return nil
+			})
+			flushes := 0
+			o := tiny(wrapped)
+			o.FlushBytes = 40 << 10
+			o.Events = &minikudu.EventListener{Replayed: func(i minikudu.ReplayInfo) { flushes = i.Flushes; wrapped.SetHook(nil) }}
+			db := mustOpen(t, "store", o)
+			fatal(t, j.check(db, durable))
+			mustClose(t, db)
+			if flushes < 2 || len(all) < 20 {
+				t.Fatalf("%d flushes, %d calls: too few for this test", flushes, len(all))
+			}
+			recoverAll(t, all, c.promise)
+			t.Logf("%d flushes, crash at %d calls", flushes, len(all))
+		})
+	}
+}
