@@ -1,0 +1,67 @@
+package minikudu_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// exampleBody returns the source of the body of a function in example_test.go,
+// without its indentation.
+func exampleBody(t *testing.T, name string) string {
+	const file = "example_test.go"
+	src, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fset := token.NewFileSet()
+	parsed, err := parser.ParseFile(fset, file, src, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range parsed.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == name {
+			body := src[fset.Position(f.Body.Lbrace).Offset+1 : fset.Position(f.Body.Rbrace).Offset]
+			return strings.ReplaceAll(string(bytes.TrimSpace(body)), "\n\t", "\n")
+		}
+	}
+	t.Fatalf("no %s in %s", name, file)
+	return ""
+}
+
+// The example of the README is the one that is compiled and run.
+func TestReadmeExample(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```go\n(.*?)\n```").FindSubmatch(readme)
+	if block == nil {
+		t.Fatal("no Go block in README.md")
+	}
+	if want := exampleBody(t, "Example"); string(block[1]) != want {
+		t.Errorf("the example in README.md differs from Example in example_test.go, which is:\n%s", want)
+	}
+}
+
+// Links of the README, and of the pages it leads to, have targets.
+func TestDocumentationLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:]+)\)`)
+	for _, page := range []string{"README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/format.md", "docs/benchmarks.md", "docs/design/README.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := page[:strings.LastIndex(page, "/")+1]
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(dir + m[1]); err != nil {
+				t.Errorf("%s links to %s: %v", page, m[1], err)
+			}
+		}
+	}
+}
