@@ -103,7 +103,11 @@ func (p *plan) aggregate(ctx context.Context, ap *aggregate.Plan) (*aggregate.St
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	parts := p.table.tablet.Parts(&p.spec)
+	parts, release, err := p.table.tablet.Parts(&p.spec)
+	if err != nil {
+		return nil, p.table.readError(err)
+	}
+	defer release()
 	workers := max(1, min(runtime.GOMAXPROCS(0), len(parts)))
 	states, errs := make([]*aggregate.State, workers), make([]error, workers)
 	work := func(w int) {
@@ -150,7 +154,7 @@ func (p *plan) aggregatePart(ctx context.Context, part *tablet.Part, s *aggregat
 	}
 	it, err := part.Scan(ctx)
 	if err != nil {
-		return p.table.scanError(err)
+		return p.table.readError(err)
 	}
 	defer it.Close()
 	var b *rowset.Batch
@@ -186,7 +190,7 @@ func (p *plan) aggregateMeta(ctx context.Context, part *tablet.Part, s *aggregat
 		return z, known && zerr == nil
 	})
 	if err != nil {
-		return false, p.table.scanError(err)
+		return false, p.table.readError(err)
 	}
 	if done {
 		p.spec.Stats.AnsweredFromMeta.Add(1)

@@ -98,7 +98,7 @@ func (c *commit) resolve(ctx context.Context) error {
 	for _, p := range c.parts {
 		op, err := p.table.tablet.Resolve(ctx, p.columns, c.db.opts.Limits.MaxKeyBytes)
 		if err != nil {
-			return fmt.Errorf("table %q: %w", p.table.name, err)
+			return p.table.readError(err)
 		}
 		c.ops = append(c.ops, op)
 	}

@@ -2,6 +2,7 @@ package minikudu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/predicate"
 	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/tablet"
 	"github.com/minikudu/minikudu/vector"
 )
 
@@ -120,7 +122,7 @@ func (t *Table) scan(ctx context.Context, q *Query, yield func(*Batch) bool) err
 	}
 	it, err := t.tablet.Scan(ctx, &p.spec)
 	if err != nil {
-		return t.scanError(err)
+		return t.readError(err)
 	}
 	defer it.Close()
 	out := p.newOutput(q.Limit)
@@ -146,12 +148,19 @@ func (p *plan) next(ctx context.Context, it rowset.Iterator) (*rowset.Batch, err
 	}
 	b, err := it.Next(ctx)
 	if err != nil {
-		return nil, p.table.scanError(err)
+		return nil, p.table.readError(err)
 	}
 	return b, nil
 }
 
-func (t *Table) scanError(err error) error { return fmt.Errorf("scanning table %q: %w", t.name, err) }
+// readError describes a failed read of the table. A table that was dropped meanwhile
+// is a missing one.
+func (t *Table) readError(err error) error {
+	if errors.Is(err, tablet.ErrClosed) && t.dropped.Load() {
+		err = ErrNotFound
+	}
+	return fmt.Errorf("table %q: %w", t.name, err)
+}
 
 // finish hands the counters over.
 func (p *plan) finish() {

@@ -65,14 +65,59 @@ func (s *stores) find(ctx context.Context, keys *rowset.Keys, found *[1]rowset.F
 	return failed
 }
 
+// ErrClosed is returned by reads of a tablet that was closed or dropped before they began.
+var ErrClosed = diskrowset.ErrClosed
+
+// hold returns the stores that a scan under spec reads. The files of those on disk
+// stay until release is called, whatever becomes of the tablet.
+func (t *Tablet) hold(spec *rowset.ScanSpec) (sets []rowset.RowSet, release func(), err error) {
+	for {
+		s := t.stores.Load()
+		sets, skipped := s.overlapping(spec)
+		if release, ok := acquire(sets); ok {
+			spec.Stats.RowSets.Add(int64(len(sets) + skipped))
+			spec.Stats.RowSetsByKey.Add(int64(skipped))
+			return sets, release, nil
+		}
+		if t.stores.Load() == s {
+			return nil, nil, ErrClosed
+		}
+	}
+}
+
+// acquire takes a reference to every disk rowset of sets, unless one has ended.
+func acquire(sets []rowset.RowSet) (release func(), ok bool) {
+	held := make([]*diskrowset.RowSet, 0, len(sets))
+	release = func() {
+		for _, rs := range held {
+			rs.Release()
+		}
+	}
+	for _, rs := range sets {
+		d, onDisk := rs.(*diskrowset.RowSet)
+		if !onDisk {
+			continue
+		}
+		if !d.Acquire() {
+			release()
+			return nil, false
+		}
+		held = append(held, d)
+	}
+	return release, true
+}
+
 // Scan starts a scan over all stores. The spec must not change until the iterator
 // is closed; its snapshot must have been taken before the call.
 func (t *Tablet) Scan(ctx context.Context, spec *rowset.ScanSpec) (rowset.Iterator, error) {
-	sets := t.stores.Load().overlapping(spec)
-	if spec.Order == rowset.Unordered || len(sets) == 1 {
-		return &union{spec: spec, sets: sets}, nil
+	sets, release, err := t.hold(spec)
+	if err != nil {
+		return nil, err
 	}
-	return newMerge(spec, sets, nil), nil
+	if spec.Order == rowset.Unordered || len(sets) == 1 {
+		return &union{spec: spec, sets: sets, done: release}, nil
+	}
+	return newMerge(spec, sets, release), nil
 }
 
 // Part is one store of an unordered scan.
@@ -82,14 +127,17 @@ type Part struct {
 }
 
 // Parts returns the stores that an unordered scan under spec would read, so that
-// several goroutines can share the work.
-func (t *Tablet) Parts(spec *rowset.ScanSpec) []Part {
-	sets := t.stores.Load().overlapping(spec)
-	parts := make([]Part, len(sets))
+// several goroutines can share the work. They may be read until release is called.
+func (t *Tablet) Parts(spec *rowset.ScanSpec) (parts []Part, release func(), err error) {
+	sets, release, err := t.hold(spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	parts = make([]Part, len(sets))
 	for i, rs := range sets {
 		parts[i] = Part{rs: rs, spec: spec}
 	}
-	return parts
+	return parts, release, nil
 }
 
 // Scan starts the scan of the part.
@@ -110,16 +158,15 @@ func (p *Part) Whole() (rows int64, zone func(ctx context.Context, col int) (vec
 	return m.Rows, rs.Zone, true
 }
 
-// overlapping returns the stores that may hold rows within the key bounds of spec.
-func (s *stores) overlapping(spec *rowset.ScanSpec) []rowset.RowSet {
-	sets := s.disk.Overlapping(nil, spec.Lower, spec.Upper)
-	spec.Stats.RowSets.Add(int64(s.disk.Len()))
-	spec.Stats.RowSetsByKey.Add(int64(s.disk.Len() - len(sets)))
+// overlapping returns the stores that may hold rows within the key bounds of spec,
+// and the number of disk rowsets that do not.
+func (s *stores) overlapping(spec *rowset.ScanSpec) (sets []rowset.RowSet, skipped int) {
+	sets = s.disk.Overlapping(nil, spec.Lower, spec.Upper)
+	skipped = s.disk.Len() - len(sets)
 	for _, m := range append(s.rotated[:len(s.rotated):len(s.rotated)], s.active) {
 		if m.Rows() > 0 {
-			spec.Stats.RowSets.Add(1)
 			sets = append(sets, m)
 		}
 	}
-	return sets
+	return sets, skipped
 }
