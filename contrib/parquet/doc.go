@@ -1,8 +1,10 @@
-// Package parquet reads Parquet files into batches.
+// Package parquet reads Parquet files into batches, and writes batches and tables as
+// Parquet files.
 //
 // A [Reader] turns column pages into vectors, row group by row group; it holds one
 // page of each column, the dictionaries of the current row group and one batch. A
-// reader is used by one goroutine at a time.
+// [Writer] takes batches and holds the encoded pages of one row group. [Export] writes
+// what a query selects. A reader or writer is used by one goroutine at a time.
 //
 // # Types
 //
@@ -22,6 +24,13 @@
 //
 // A column is nullable when it is optional in the file. Nested and repeated columns
 // and all other types are an [UnsupportedError].
+//
+// Columns are written as the types they are read from: timestamps in microseconds,
+// decimals up to 9 digits as INT32, up to 18 as INT64, wider ones as byte arrays of 16.
+// Varchar becomes STRING and loses its length. A file has at least one column.
+//
+// Pages may be uncompressed or compressed with snappy, gzip, zstd or, when reading,
+// brotli.
 //
 // Invariants:
 //

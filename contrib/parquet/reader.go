@@ -7,6 +7,7 @@ import (
 	"os"
 
 	pq "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
@@ -64,6 +65,21 @@ func (r *Reader) open() error {
 		}
 		r.columns, r.decoders = append(r.columns, c), append(r.decoders, d)
 		r.vectors = append(r.vectors, vector.New(c.Kind(), 0))
+	}
+	return checkCodecs(f.Metadata().RowGroups, r.columns)
+}
+
+// checkCodecs refuses compressions that cannot be read. LZ4_RAW is one of them: the
+// library's decoder sometimes returns another page's bytes and never ends on damage.
+func checkCodecs(groups []format.RowGroup, columns []schema.Column) error {
+	for _, g := range groups {
+		for i := range g.Columns {
+			switch codec := g.Columns[i].MetaData.Codec; codec {
+			case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd:
+			default:
+				return &UnsupportedError{Column: columns[i].Name, Type: "compressed with " + codec.String()}
+			}
+		}
 	}
 	return nil
 }
