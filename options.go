@@ -54,7 +54,7 @@ type Options struct {
 	// SyncInterval is the longest time between syncs under Interval. Default 100 ms.
 	SyncInterval time.Duration
 	// Limits of tables. Defaults: 300 columns, names of 256 bytes, cells of 64 KiB,
-	// encoded keys of 16 KiB. Raise them for wide rows; rows cost memory in all stores.
+	// encoded keys of 16 KiB. Raise them for wide rows; cells of 8 MiB at most.
 	Limits schema.Limits
 	// MaxBatchBytes is the largest size of a batch, checked before anything is done.
 	// Default min(32 MiB, MemoryBudget/4).
@@ -98,6 +98,9 @@ func (o *Options) segmentBytes() int64 { return min(16*mib, max(4<<10, o.LogByte
 const (
 	mib             = 1 << 20
 	minMemoryBudget = 8 * mib
+	// maxCellBytes keeps a page of one cell within the 16 MiB that a compressed block
+	// of a column file may hold.
+	maxCellBytes = 8 * mib
 )
 
 // withDefaults returns a copy of o, which may be nil, with the defaults filled in.
@@ -155,6 +158,9 @@ func (o *Options) Validate() error {
 	positive("LogBytes", o.LogBytes)
 	positive("MaxOpenFiles", int64(o.MaxOpenFiles))
 	positive("SyncInterval", int64(o.SyncInterval))
+	if o.Limits.MaxCellBytes > maxCellBytes {
+		errs = append(errs, fmt.Errorf("options: Limits.MaxCellBytes is %d, at most %d", o.Limits.MaxCellBytes, maxCellBytes))
+	}
 	if o.MemoryBudget != 0 && o.MemoryBudget < minMemoryBudget {
 		errs = append(errs, fmt.Errorf("options: MemoryBudget is %d bytes, at least %d", o.MemoryBudget, minMemoryBudget))
 	}

@@ -661,12 +661,12 @@ func FuzzLike(f *testing.F) {
 	}
 	f.Add("%ab_%b%", "aabcaabxb")
 	f.Fuzz(func(t *testing.T, pattern, text string) {
-		p, err := compileLike(pattern)
-		if err != nil || len(pattern) > 12 || len(text) > 30 {
+		if len(pattern) > 12 || len(text) > 30 {
 			return
 		}
 		pattern, text = strings.ToValidUTF8(pattern, "?"), strings.ToValidUTF8(text, "?")
-		if p, err = compileLike(pattern); err != nil {
+		p, err := compileLike(pattern)
+		if err != nil {
 			return
 		}
 		got := p.match([]byte(text))

@@ -80,13 +80,13 @@ func (o *Options) fill() {
 func (o *Options) validate() error {
 	var errs []error
 	if o.SegmentBytes < MinSegmentBytes || o.SegmentBytes > MaxSegmentBytes {
-		errs = append(errs, fmt.Errorf("SegmentBytes %d is not in [%d, %d]", o.SegmentBytes, MinSegmentBytes, MaxSegmentBytes))
+		errs = append(errs, fmt.Errorf("option SegmentBytes %d is not in [%d, %d]", o.SegmentBytes, MinSegmentBytes, MaxSegmentBytes))
 	}
 	if o.MaxPending < 0 {
-		errs = append(errs, fmt.Errorf("MaxPending %d is negative", o.MaxPending))
+		errs = append(errs, fmt.Errorf("option MaxPending %d is negative", o.MaxPending))
 	}
 	if o.Interval < 0 {
-		errs = append(errs, fmt.Errorf("Interval %v is negative", o.Interval))
+		errs = append(errs, fmt.Errorf("option Interval %v is negative", o.Interval))
 	}
 	return errors.Join(errs...)
 }
