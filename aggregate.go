@@ -43,6 +43,7 @@ func Avg(column string) Aggregate { return Aggregate{aggregate.Avg, column} }
 // the groupBy columns, then the aggregates, named by their text ("count(*)",
 // "sum(delay)"): one row without groupBy, else one for each group, in no particular
 // order; null is a group of its own. Of the query it uses Where, NoPrune and Explain.
+// Memory grows with the number of groups. A sum that does not fit its type is an error.
 func (t *Table) Aggregate(ctx context.Context, q Query, groupBy []string, aggs ...Aggregate) (*Batch, error) {
 	if err := t.begin(); err != nil {
 		return nil, err

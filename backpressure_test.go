@@ -34,8 +34,8 @@ func TestBackPressureIsSmooth(t *testing.T) {
 				began := time.Now()
 				commitColumns(t, db, tab, names, cols)
 				took = append(took, time.Since(began))
-				if m := db.Metrics(); m.MemoryRows > m.MemoryLimit+1<<20 {
-					t.Fatalf("%d bytes of unflushed rows, limit %d", m.MemoryRows, m.MemoryLimit)
+				if m := db.Metrics(); m.MemoryBytes > m.MemoryLimit+1<<20 {
+					t.Fatalf("%d bytes of unflushed rows, limit %d", m.MemoryBytes, m.MemoryLimit)
 				}
 			}
 			slices.Sort(took)

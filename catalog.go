@@ -134,8 +134,9 @@ func (db *DB) Table(name string) (*Table, error) {
 	return nil, fmt.Errorf("table %q: %w: there is %s", name, ErrNotFound, strings.Join(names, ", "))
 }
 
-// DropTable removes a table and its data. Scans that run over it finish; its files
-// go when the last of them has.
+// DropTable removes a table and its data, durably when it returns; a missing one is
+// ErrNotFound, as is every later call on its handles. Scans that run over it finish;
+// its files go when the last of them has.
 func (db *DB) DropTable(ctx context.Context, name string) error {
 	if err := db.enterWrite(); err != nil {
 		return err

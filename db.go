@@ -65,8 +65,8 @@ type DB struct {
 const closeWait = 10 * time.Second
 
 // Close stops the background work, waits for calls in progress (10 seconds at most)
-// and releases the store. It does not flush: rows in memory are in the log. A second
-// Close returns ErrClosed, as does every other call from then on.
+// and releases the store. It does not flush: rows in memory are in the log. From then
+// on a second Close, and every call that reads or writes rows or tables, is ErrClosed.
 func (db *DB) Close() error {
 	if db.gate.isShut() {
 		return ErrClosed

@@ -41,7 +41,7 @@ type Metrics struct {
 	LogBytes     int64 // bytes of log segments
 	LogSyncs     int64 // syncs of the log
 	LogGroups    int64 // writes of the log, each of one or more commits
-	MemoryRows   int64 // bytes of unflushed rows
+	MemoryBytes  int64 // bytes of unflushed rows
 	MemoryLimit  int64 // at which writers wait
 	Stalls       int64 // writes that waited for memory
 	StallTime    time.Duration
@@ -66,7 +66,7 @@ func (db *DB) Metrics() Metrics {
 		Flushes: db.metrics.flushes.Load(), FlushedRows: db.metrics.flushedRows.Load(), FlushedBytes: db.metrics.flushedBytes.Load(),
 		FlushedFiles: db.metrics.flushedFiles.Load(), BackgroundErrors: db.metrics.backgroundErrors.Load(),
 		LogBytes: db.log.Size(), LogSyncs: l.Syncs, LogGroups: l.Groups,
-		MemoryRows: db.memory.used.Load(), MemoryLimit: db.memory.limit, Stalls: db.memory.stalls.Load(),
+		MemoryBytes: db.memory.used.Load(), MemoryLimit: db.memory.limit, Stalls: db.memory.stalls.Load(),
 		StallTime: time.Duration(db.memory.stalled.Load()),
 		PageCache: CacheMetrics{Budget: s.Budget, Bytes: s.Bytes, Pages: s.Pages, Hits: s.Hits, Misses: s.Misses, Evictions: s.Evictions},
 		OpenFiles: db.files.Stats().Open, MaxOpenFiles: db.opts.MaxOpenFiles,

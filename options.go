@@ -78,7 +78,8 @@ type Options struct {
 	// 512 MiB, at least 8 MiB.
 	MemoryBudget int64
 	// FlushBytes is the memory of a table's unflushed rows at which they are written
-	// out. Default min(64 MiB, MemoryBudget/8).
+	// out. Default min(64 MiB, MemoryBudget/8). Above that the unflushed rows of all
+	// tables may take twice as much, even if it is more than their share of MemoryBudget.
 	FlushBytes int64
 	// RowSetBytes is the target size of a rowset file. Default min(32 MiB,
 	// MemoryBudget/4). Smaller ones make compaction cheaper and look-ups dearer.

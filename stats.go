@@ -85,8 +85,8 @@ type VerifyReport struct {
 
 // Verify reads every byte of the rowset files of the given tables, all for none, and
 // checks checksums, indexes, order of keys, filters and summaries. The manifest and
-// the log were checked when the store was opened. Damage is in the report, not the
-// error.
+// the log were checked when the store was opened. Damage is in the report; an error
+// says that something else ended the work early.
 func (db *DB) Verify(ctx context.Context, tables ...*Table) (*VerifyReport, error) {
 	if err := db.gate.enter(); err != nil {
 		return nil, err

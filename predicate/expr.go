@@ -71,7 +71,7 @@ func In(column string, vs ...any) Expr { return &Compare{column, OpIn, vs} }
 // Between returns column >= lo AND column <= hi.
 func Between(column string, lo, hi any) Expr { return And(Ge(column, lo), Le(column, hi)) }
 
-// Like returns column LIKE pattern.
+// Like returns column LIKE pattern; see [OpLike]. Case counts.
 func Like(column, pattern string) Expr { return &Compare{column, OpLike, []any{pattern}} }
 
 // IsNull returns column IS NULL.

@@ -30,7 +30,8 @@ func (v *Vector) ExtendBits(n int) Bitmap {
 
 // ExtendBytes appends n values of together size bytes to a plain vector of bytes. The
 // caller fills data and the end of each value in ends; data starts at base, which
-// stands for the end of the value before.
+// stands for the end of the value before. It fails, and changes nothing, only when
+// the vector would exceed 2 GiB.
 func (v *Vector) ExtendBytes(n, size int) (ends []int32, data []byte, base int32, err error) {
 	at := len(v.data)
 	if size > maxData-at {

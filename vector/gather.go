@@ -190,7 +190,8 @@ func (v *Vector) AppendConst(x schema.Value, n int) error {
 	return nil
 }
 
-// Flatten returns a vector that is not in dictionary form: v itself, or a copy.
+// Flatten returns a vector that is not in dictionary form: v itself, or a copy. It
+// fails only when the copy would exceed 2 GiB.
 func (v *Vector) Flatten() (*Vector, error) {
 	if v.dict == nil {
 		return v, nil

@@ -297,7 +297,8 @@ var maxData = math.MaxInt32
 // ErrTooLarge is returned when a vector of bytes would hold more than 2 GiB.
 var ErrTooLarge = fmt.Errorf("vector of bytes would exceed %d bytes", math.MaxInt32)
 
-// AppendBytes appends a copy of b to a plain vector of bytes.
+// AppendBytes appends a copy of b to a plain vector of bytes. It fails only when the
+// vector would exceed 2 GiB.
 func (v *Vector) AppendBytes(b []byte) error {
 	if len(b) > maxData-len(v.data) {
 		return ErrTooLarge
