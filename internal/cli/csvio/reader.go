@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/minikudu/minikudu/schema"
@@ -16,8 +17,9 @@ const maxBatchBytes = 16 << 20
 // Rejected is a row that does not fit the columns. Err says why; a value that was
 // refused is a [schema.ValueError].
 type Rejected struct {
-	Row  int64 // number of the row in the file, from 1, the header not counted
-	Line int64 // line on which it starts, from 1
+	Row  int64    // number of the row in the file, from 1, the header not counted
+	Line int64    // line on which it starts, from 1
+	Key  []string // text of the fields that Report names, shortened; nil where it is not known
 	Err  error
 }
 
@@ -34,6 +36,7 @@ type Reader struct {
 	header []string
 	cols   []schema.Column
 	fields []int // field of each column
+	report []int // fields that tell rejected rows apart
 	row    int64
 	batch  Batch
 }
@@ -103,6 +106,32 @@ func (r *Reader) Bind(cols []schema.Column) error {
 	return nil
 }
 
+// Report names the columns of the file whose text a rejected row carries. A column
+// that the file lacks is left out.
+func (r *Reader) Report(names []string) {
+	r.report = nil
+	for _, name := range names {
+		if i := slices.Index(r.header, name); i >= 0 {
+			r.report = append(r.report, i)
+		}
+	}
+}
+
+// reported returns the text of the fields that tell a row apart.
+func (r *Reader) reported(fields []Field) (key []string) {
+	if len(fields) != len(r.header) {
+		return nil
+	}
+	for _, i := range r.report {
+		if fields[i].IsNull() {
+			key = append(key, "NULL")
+			continue
+		}
+		key = append(key, shorten(string(fields[i].Text[:min(len(fields[i].Text), 64)])))
+	}
+	return key
+}
+
 func shortList(names []string) string {
 	list := strings.Join(names[:min(len(names), 20)], ", ")
 	if len(names) > 20 {
@@ -134,7 +163,7 @@ func (r *Reader) Next(max int) (*Batch, error) {
 		}
 		r.row++
 		if err := r.appendRow(fields); err != nil {
-			b.Rejected = append(b.Rejected, Rejected{Row: r.row, Line: r.scan.Line(), Err: err})
+			b.Rejected = append(b.Rejected, Rejected{Row: r.row, Line: r.scan.Line(), Key: r.reported(fields), Err: err})
 			size += rejectedBytes
 			continue
 		}

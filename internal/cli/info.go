@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/minikudu/minikudu"
+	"github.com/minikudu/minikudu/internal/cli/sqltext"
+	"github.com/minikudu/minikudu/schema"
+)
+
+func (s *session) tablesCommand() *cobra.Command {
+	var f format
+	c := &cobra.Command{Use: "tables", Short: "List the tables", Args: args(0, 0, "no argument"),
+		RunE: func(*cobra.Command, []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return s.withStore(reads, func(db *minikudu.DB) error {
+				l := newListing("table string, rows int64, columns int32, key string, unique bool")
+				for _, t := range db.Tables() {
+					sch := t.Schema()
+					l.add(t.Name(), t.Rows(), visibleColumns(sch), sqltext.FormatNames(namedKey(sch)), sch.AutoIncrement() < 0)
+				}
+				return s.print(f, l)
+			})
+		}}
+	f.register(c)
+	return c
+}
+
+// visibleColumns returns the number of columns but the generated one.
+func visibleColumns(sch *schema.Schema) int {
+	if sch.AutoIncrement() >= 0 {
+		return sch.Len() - 1
+	}
+	return sch.Len()
+}
+
+// namedKey returns the key columns but the generated one.
+func namedKey(sch *schema.Schema) []string {
+	key := sch.KeyNames()
+	if i := sch.AutoIncrement(); i >= 0 {
+		return key[:i]
+	}
+	return key
+}
+
+func (s *session) describeCommand() *cobra.Command {
+	var f format
+	c := &cobra.Command{Use: "describe TABLE", Short: "Print the columns of a table", Args: args(1, 1, "the name of a table"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			return s.withTable(reads, args[0], func(_ *minikudu.DB, t *minikudu.Table) error {
+				if s.json {
+					return s.printJSON(describe(t))
+				}
+				return s.printDescription(f, t)
+			})
+		}}
+	f.register(c)
+	return c
+}
+
+// description is describe's result as JSON.
+type description struct {
+	Table   string              `json:"table"`
+	Key     []string            `json:"key"`
+	Unique  bool                `json:"unique"`
+	Columns []columnDescription `json:"columns"`
+}
+
+type columnDescription struct {
+	Name        string  `json:"name"`
+	Type        string  `json:"type"`
+	Nullable    bool    `json:"nullable"`
+	Key         int     `json:"key,omitempty"` // place in the key, from 1
+	Default     *string `json:"default,omitempty"`
+	Encoding    string  `json:"encoding"`
+	Compression string  `json:"compression"`
+	Page        int     `json:"page"`
+}
+
+const defaultPage = 256 << 10
+
+func describe(t *minikudu.Table) description {
+	sch := t.Schema()
+	d := description{Table: t.Name(), Key: sch.KeyNames(), Unique: sch.AutoIncrement() < 0}
+	for i := range sch.Len() {
+		c := sch.Column(i)
+		e := c.Encoding.Resolve(c.Kind())
+		cd := columnDescription{Name: c.Name, Type: c.TypeString(), Nullable: c.Nullable, Encoding: e.String(),
+			Compression: c.Compression.Resolve(e).String(), Page: c.BlockSize}
+		if cd.Page == 0 {
+			cd.Page = defaultPage
+		}
+		if i < sch.NumKey() {
+			cd.Key = i + 1
+		}
+		if !c.Default.IsNull() {
+			text := string(c.Format(nil, c.Default))
+			cd.Default = &text
+		}
+		d.Columns = append(d.Columns, cd)
+	}
+	return d
+}
+
+func (s *session) printDescription(f format, t *minikudu.Table) error {
+	l := newListing(`column string, type string, "null" bool, key int32 null, "default" string null,
+		encoding string, compression string, page int32`)
+	for _, c := range describe(t).Columns {
+		var key any
+		if c.Key > 0 {
+			key = c.Key
+		}
+		l.add(c.Name, c.Type, c.Nullable, key, c.Default, c.Encoding, c.Compression, c.Page)
+	}
+	return s.print(f, l)
+}
+
+func (s *session) statsCommand() *cobra.Command {
+	return &cobra.Command{Use: "stats TABLE", Short: "Print how a table is stored", Args: args(1, 1, "the name of a table"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return s.withTable(reads, args[0], func(_ *minikudu.DB, t *minikudu.Table) error {
+				st, err := t.Stats(c.Context())
+				if err != nil {
+					return err
+				}
+				if s.json {
+					return s.printJSON(statsJSON(t.Name(), st))
+				}
+				return s.printStats(st)
+			})
+		}}
+}
+
+// tableStats is stats' result as JSON.
+type tableStats struct {
+	Table       string        `json:"table"`
+	Rows        int64         `json:"rows"`
+	MemoryRows  int64         `json:"memory_rows"`
+	MemoryBytes int64         `json:"memory_bytes"`
+	RowSets     int           `json:"rowsets"`
+	Height      float64       `json:"height"`
+	Bytes       int64         `json:"bytes"`
+	Columns     []columnStats `json:"columns"`
+}
+
+type columnStats struct {
+	Name        string  `json:"name"`
+	Type        string  `json:"type"`
+	Encoding    string  `json:"encoding"`
+	Compression string  `json:"compression"`
+	Pages       int64   `json:"pages"`
+	Bytes       int64   `json:"bytes"`
+	PlainBytes  int64   `json:"plain_bytes"`
+	Ratio       float64 `json:"ratio"`
+}
+
+func statsJSON(name string, st *minikudu.TableStats) tableStats {
+	out := tableStats{Table: name, Rows: st.Rows, MemoryRows: st.MemoryRows, MemoryBytes: st.MemoryBytes, RowSets: st.RowSets,
+		Height: st.Height, Bytes: st.Bytes}
+	for _, c := range st.Columns {
+		out.Columns = append(out.Columns, columnStats{c.Name, c.Type, c.Encoding.String(), c.Compression.String(), c.Pages, c.Bytes,
+			c.PlainBytes, c.Ratio})
+	}
+	return out
+}
+
+func (s *session) printStats(st *minikudu.TableStats) error {
+	fmt.Fprintf(s.out, "rows     %d (%d of them in memory)\n", st.Rows, st.MemoryRows)
+	fmt.Fprintf(s.out, "rowsets  %d\n", st.RowSets)
+	fmt.Fprintf(s.out, "height   %.2f\n", st.Height)
+	fmt.Fprintf(s.out, "bytes    %d (%s)\n\n", st.Bytes, humanize.IBytes(uint64(st.Bytes)))
+	l := newListing("column string, type string, encoding string, compression string, pages int64, bytes int64, plain_bytes int64, ratio string")
+	for _, c := range st.Columns {
+		l.add(c.Name, c.Type, c.Encoding.String(), c.Compression.String(), c.Pages, c.Bytes, c.PlainBytes, fmt.Sprintf("%.2f", c.Ratio))
+	}
+	return s.print(format{"table"}, l)
+}
