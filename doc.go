@@ -14,8 +14,9 @@
 // memory rowsets (package memrowset) and in those disk rowsets (package diskrowset)
 // whose key range holds it (package tablet). It then takes a timestamp, goes to the
 // log (package wal) and into the active memory rowset, and becomes visible. When
-// the memory rowset is full, a flush writes it as immutable files of one column file
-// per column (package cfile, package encoding), and the manifest names them.
+// the memory rowset is full, a flush writes it as immutable files that hold a column
+// file for each column (package cfile, package encoding), and the manifest, the
+// catalog of the store, names them.
 //
 // # Lock order
 //

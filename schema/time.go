@@ -17,7 +17,8 @@ const (
 )
 
 // TimeMicros returns the microseconds from 1970-01-01T00:00:00Z to t, finer digits
-// floored (also before 1970), and whether they fit 64 bits: years -290307 to 294246.
+// floored (also before 1970), and whether they fit 64 bits: from December of the
+// year -290308 to January of 294247.
 func TimeMicros(t time.Time) (int64, bool) {
 	return joinMicros(t.Unix(), int64(t.Nanosecond())/1000)
 }
