@@ -291,8 +291,8 @@ func TestC75EveryByteFlipped(t *testing.T) {
 			b[i] ^= x
 		}
 	}
-	if marks := len(testEdits()) + 1; harmless != marks*16*2 {
-		t.Fatalf("%d harmless flips in %d marks", harmless, marks)
+	if harmless > 0 {
+		t.Fatalf("%d harmless flips", harmless)
 	}
 }
 

@@ -36,8 +36,9 @@
 //   - a sector (512 bytes) that it touches still reads as the zeroes that were there
 //     before, because sectors are written whole or not at all.
 //
-// Everything else is a vfs.CorruptionError with file, section and offset. A mark
-// proves nothing by its absence, so a damaged mark is harmless.
+// Everything else is a vfs.CorruptionError with file, section and offset. A mark that
+// no later sync covers may be missing, in whole or from some byte on; any other bytes
+// in its slot are damage.
 //
 // Methods of Manifest may be called concurrently. Lock order: Manifest.apply, then
 // Manifest.mu; no I/O under mu.

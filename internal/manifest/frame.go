@@ -86,6 +86,7 @@ type parser struct {
 	whole bool               // the snapshot is complete
 	off   int64              // of the next frame
 	snap  int64              // size of the file up to the snapshot's end
+	bare  bool               // the last frame's mark is not there
 }
 
 // errIncomplete says that the generation does not count: its snapshot was never synced.
@@ -107,7 +108,7 @@ func (p *parser) parse(generation uint64) error {
 	}
 	p.state, p.off = newState(h.Store, h.Format), binfmt.HeaderSize
 	for {
-		if more, err := p.frame(); !more {
+		if more, err := p.frame(); !more || err != nil {
 			return err
 		}
 	}
@@ -132,8 +133,34 @@ func (p *parser) frame() (more bool, err error) {
 	if err := p.take(f); err != nil {
 		return false, err
 	}
-	p.off = f.next()
+	if p.off = f.next(); p.off > f.end() {
+		return true, p.mark(f.end())
+	}
 	return true, nil
+}
+
+// mark looks at the slot of a mark, which p.off is behind. A power cut may lose a mark,
+// but none that a later sync covers; and its slot is in one sector, so that nothing
+// else but a beginning of the mark followed by zeroes can stand there.
+func (p *parser) mark(off int64) error {
+	size := int64(len(p.b))
+	got := p.b[min(off, size):min(p.off, size)]
+	want := appendFrame(nil, p.seed, off, FrameMark, nil)
+	n := 0
+	for n < len(got) && got[n] == want[n] {
+		n++
+	}
+	if p.bare = n < len(want); !p.bare {
+		return nil
+	}
+	covered := p.off
+	if f, ok := p.head(p.off); ok {
+		covered = f.end() // its own sync covers the mark; only what proves that counts
+	}
+	if !isZero(got[n:]) || p.provenSynced(covered) {
+		return p.damage(off, vfs.Corruptf("bad mark"))
+	}
+	return nil
 }
 
 // head decodes the head at off.

@@ -58,6 +58,7 @@ type loaded struct {
 	size       int64
 	snapshot   int64 // size of the file up to the snapshot's end
 	dirty      bool  // bytes behind end are not zeroes
+	bare       bool  // the last frame's mark is not there
 }
 
 // load reads the highest generation that counts among those in dir, ascending.
@@ -88,7 +89,7 @@ func loadGeneration(f vfs.FS, path string, generation uint64, visit func(Record)
 		return nil, err
 	}
 	return &loaded{generation: generation, state: p.state, end: p.off, size: int64(len(b)), snapshot: p.snap,
-		dirty: !isZero(b[p.off:])}, nil
+		dirty: !isZero(b[p.off:]), bare: p.bare}, nil
 }
 
 func readFile(f vfs.FS, path string) ([]byte, error) {

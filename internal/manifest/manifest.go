@@ -159,6 +159,10 @@ func (m *Manifest) openForWriting(l *loaded, all []uint64) error {
 		return errors.Join(err, file.Close())
 	}
 	m.apply.file = file
+	if l.bare {
+		m.apply.off -= slotSize
+		m.markLocked(seed(l.generation))
+	}
 	for _, n := range all {
 		if n != l.generation {
 			m.fs.Remove(m.fs.Join(m.dir, Name(n))) // else the next open tries again
