@@ -39,7 +39,8 @@ func (w *fileWriter) write() (*rowset.Meta, error) {
 	if err := w.out.sync(); err != nil {
 		return nil, err
 	}
-	return &w.meta, nil
+	meta := w.meta // a pointer into w would keep the source and all buffers alive
+	return &meta, nil
 }
 
 // section notes that the bytes written since offset at are a section.
