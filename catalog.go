@@ -26,7 +26,8 @@ type TableSpec struct {
 }
 
 // CreateTable makes a table, durable when it returns. An existing name is
-// ErrAlreadyPresent, a bad description a schema.SchemaError; then nothing was made.
+// ErrAlreadyPresent, a bad name ErrInvalidArgument and a bad description a
+// schema.SchemaError; then nothing was made.
 func (db *DB) CreateTable(ctx context.Context, name string, spec TableSpec) (*Table, error) {
 	if err := db.enterWrite(); err != nil {
 		return nil, err

@@ -32,8 +32,9 @@ func planStruct[T any](t *Table) (*structPlan, error) {
 
 // InsertStructs adds one row for each struct. A field stands for the column named by
 // its tag `minikudu:"name"`, or by its name; columns without a field take their
-// defaults, or null. A nil pointer or nil []byte is null. An error means that the
-// type does not fit the table, and that nothing was added.
+// defaults, or null. A nil pointer or nil []byte is null; a field of the generated id
+// is not read. An error means that the type does not fit the table, and that nothing
+// was added.
 func InsertStructs[T any](b *WriteBatch, t *Table, rows ...T) error {
 	p, err := planStruct[T](t)
 	if err != nil {
