@@ -163,7 +163,7 @@ func (db *DB) flushTable(ctx context.Context, t *Table, reason string) error {
 			return err
 		}
 	}
-	return nil
+	return db.trimLog(ctx) // replay may have flushed everything and left the log
 }
 
 // Flush writes the rows that the table holds in memory to rowset files and frees
