@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/vbauerster/cupwriter"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -23,7 +25,7 @@ func (s *session) progressBar(name string, state func() (done, total int64)) *pr
 	_, total := state()
 	p := &progress{bars: mpb.New(mpb.WithOutput(s.app.Stderr), mpb.WithWidth(60)), quit: make(chan struct{}), done: make(chan struct{})}
 	bar := p.bars.AddBar(total, mpb.BarRemoveOnComplete(), mpb.PrependDecorators(decor.Name(name+" ")),
-		mpb.AppendDecorators(decor.Percentage(), decor.Name(" "), decor.Elapsed(decor.ET_STYLE_GO)))
+		mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string { return amount(s.Current, total) }), decor.Elapsed(decor.ET_STYLE_GO)))
 	go func() {
 		defer close(p.done)
 		defer bar.Abort(true)
@@ -35,11 +37,22 @@ func (s *session) progressBar(name string, state func() (done, total int64)) *pr
 				return
 			case <-tick.C:
 				now, _ := state()
-				bar.SetCurrent(min(now, total-1)) // it completes only when stopped
+				if total > 0 {
+					now = min(now, total-1) // it completes only when stopped
+				}
+				bar.SetCurrent(now)
 			}
 		}
 	}()
 	return p
+}
+
+// amount says how much is done: a share where there is a total.
+func amount(done, total int64) string {
+	if total <= 0 {
+		return humanize.Comma(done) + " rows "
+	}
+	return fmt.Sprintf("%d %% ", 100*done/total)
 }
 
 // stop removes the bar.

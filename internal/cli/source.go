@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/minikudu/minikudu"
+	"github.com/minikudu/minikudu/contrib/arrow"
 	"github.com/minikudu/minikudu/contrib/parquet"
 	"github.com/minikudu/minikudu/internal/cli/csvio"
 	"github.com/minikudu/minikudu/schema"
@@ -56,6 +57,12 @@ func openSource(path string) (source, error) {
 		return openCSV(path)
 	case ".parquet", ".pq":
 		r, err := parquet.Open(path)
+		if err != nil {
+			return nil, fileError(path, err)
+		}
+		return &columnSource{path: path, file: r}, nil
+	case ".arrow", ".feather", ".ipc":
+		r, err := arrow.OpenFile(path)
 		if err != nil {
 			return nil, fileError(path, err)
 		}
@@ -161,7 +168,7 @@ func (s *csvSource) close() error { return s.file.Close() }
 // columnFile is a file of columns: Parquet, Arrow.
 type columnFile interface {
 	Columns() []schema.Column
-	Rows() int64
+	Rows() int64 // -1 when it is not known
 	Next(ctx context.Context, max int) (*minikudu.Batch, error)
 	Close() error
 }
