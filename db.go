@@ -34,6 +34,7 @@ type DB struct {
 	pages     *diskrowset.Pages
 	memory    *memoryGate
 	replayEnd wal.Position // where the log ended at open
+	orphans   []string     // during an open: rowset files that no edit names
 
 	// Safe on their own.
 	gate       *gate

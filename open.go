@@ -63,7 +63,7 @@ func (db *DB) open(ctx context.Context) (err error) {
 		}
 	}()
 	steps := []func(context.Context) error{
-		db.lockDir, db.openManifest, db.checkFiles, db.makeParts, db.openTables, db.openLog, db.replay, db.startLog,
+		db.lockDir, db.openManifest, db.checkFiles, db.makeParts, db.openTables, db.openLog, db.replay, db.startLog, db.removeOrphans,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -104,6 +104,9 @@ func (db *DB) lockDir(context.Context) error {
 		return err
 	}
 	if !slices.ContainsFunc(names, isManifest) {
+		if err := db.checkNoData(); err != nil {
+			return err
+		}
 		if !create {
 			return fmt.Errorf("there is no store: %w", fs.ErrNotExist)
 		}
@@ -115,12 +118,41 @@ func (db *DB) lockDir(context.Context) error {
 	return err
 }
 
-// makeDir makes the directory and its entry durable.
+// makeDir makes the directory, with those above it, durably.
 func (db *DB) makeDir() error {
+	parents := []string{db.fs.Join(db.dir, "..")} // those that get a new entry
+	for {
+		top := parents[len(parents)-1]
+		if _, err := db.fs.Stat(top); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		parents = append(parents, db.fs.Join(top, ".."))
+	}
 	if err := db.fs.MkdirAll(db.dir); err != nil {
 		return err
 	}
-	return db.fs.SyncDir(db.fs.Join(db.dir, ".."))
+	for _, dir := range slices.Backward(parents) {
+		if err := db.fs.SyncDir(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkNoData refuses a directory with data and no manifest: it was a store once, and
+// a new one in its place would remove what is left of it.
+func (db *DB) checkNoData() error {
+	for _, sub := range []string{dataName, logName} {
+		names, err := db.fs.List(db.fs.Join(db.dir, sub))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if len(names) > 0 {
+			return &vfs.CorruptionError{Path: db.fs.Join(db.dir, manifest.Name(1)), Section: "manifest",
+				Err: fmt.Errorf("missing, but there is %s; restore it from a backup", db.fs.Join(sub, names[0]))}
+		}
+	}
+	return nil
 }
 
 func isManifest(name string) bool {
@@ -140,12 +172,7 @@ func (db *DB) openManifest(context.Context) (err error) {
 	if !missing || db.opts.ReadOnly || db.opts.ErrorIfMissing {
 		return err
 	}
-	for _, sub := range []string{dataName, logName} {
-		if err := db.fs.MkdirAll(db.fs.Join(db.dir, sub)); err != nil {
-			return err
-		}
-	}
-	if err := db.fs.SyncDir(db.dir); err != nil {
+	if err := db.makeSubdirs(); err != nil {
 		return err
 	}
 	var id binfmt.UUID
@@ -154,15 +181,32 @@ func (db *DB) openManifest(context.Context) (err error) {
 	return err
 }
 
-// checkFiles compares the rowset files with the manifest: a missing one is damage,
-// one that no edit names is what an unfinished flush left and is removed.
+// makeSubdirs makes the directories of the data and the log, durably.
+func (db *DB) makeSubdirs() error {
+	for _, sub := range []string{dataName, logName} {
+		if err := db.fs.MkdirAll(db.fs.Join(db.dir, sub)); err != nil {
+			return err
+		}
+	}
+	return db.fs.SyncDir(db.dir)
+}
+
+// checkFiles compares the rowset files with the manifest: a missing one is damage, one
+// that no edit names is what an unfinished flush left. The copy of a store may lack a
+// directory that was empty.
 func (db *DB) checkFiles(context.Context) error {
 	s := db.manifest.State()
 	db.nextFile.Store(uint64(s.NextFile))
 	db.nextRowSet.Store(uint64(s.NextRowSet))
 	dir := db.fs.Join(db.dir, dataName)
 	names, err := db.fs.List(dir)
-	if err != nil && !(errors.Is(err, fs.ErrNotExist) && len(s.Files) == 0) {
+	if errors.Is(err, fs.ErrNotExist) && len(s.Files) == 0 {
+		err = nil
+		if !db.opts.ReadOnly {
+			err = db.makeSubdirs()
+		}
+	}
+	if err != nil {
 		return err
 	}
 	here := make(map[rowset.FileNum]bool, len(names))
@@ -173,10 +217,8 @@ func (db *DB) checkFiles(context.Context) error {
 		}
 		here[n] = true
 		db.nextFile.Store(max(db.nextFile.Load(), uint64(n)+1))
-		if _, known := s.Files[n]; !known && !db.opts.ReadOnly {
-			if err := db.fs.Remove(db.fs.Join(dir, name)); err != nil {
-				return err
-			}
+		if _, known := s.Files[n]; !known {
+			db.orphans = append(db.orphans, db.fs.Join(dir, name))
 		}
 	}
 	for n := range s.Files {
@@ -184,6 +226,22 @@ func (db *DB) checkFiles(context.Context) error {
 			return &vfs.CorruptionError{Path: db.fs.Join(dir, diskrowset.FileName(n)), Section: "rowset file", Err: fs.ErrNotExist}
 		}
 	}
+	return nil
+}
+
+// removeOrphans removes the rowset files that checkFiles found no use for. It runs last:
+// only a store that was read without an error proves that nothing needs them. One that
+// cannot be removed is left to the next open.
+func (db *DB) removeOrphans(context.Context) error {
+	if db.opts.ReadOnly {
+		return nil
+	}
+	for _, path := range db.orphans {
+		if err := db.fs.Remove(path); err != nil {
+			db.opts.Logger.Warn("cannot remove what an unfinished flush left", "error", err)
+		}
+	}
+	db.orphans = nil
 	return nil
 }
 
@@ -282,7 +340,7 @@ func (db *DB) publish(ctx context.Context, p *tablet.Publication) error {
 // openLog surveys the log.
 func (db *DB) openLog(ctx context.Context) (err error) {
 	s := db.manifest.State()
-	o := wal.Options{Store: s.Store, First: s.Log.FirstSegment, End: knownLogEnd(&s.Log), ReadOnly: db.opts.ReadOnly,
+	o := wal.Options{Store: s.Store, First: max(s.Log.FirstSegment, 1), End: knownLogEnd(&s.Log), ReadOnly: db.opts.ReadOnly,
 		Interval: db.opts.SyncInterval, SegmentBytes: db.opts.segmentBytes()}
 	db.log, err = wal.Open(ctx, db.fs, db.fs.Join(db.dir, logName), o)
 	return err
