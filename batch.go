@@ -3,6 +3,7 @@ package minikudu
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/minikudu/minikudu/internal/record"
 	"github.com/minikudu/minikudu/schema"
@@ -308,8 +309,10 @@ func (b *WriteBatch) Size() int64 {
 	return n
 }
 
-// Reset empties the batch and keeps its memory.
+// Reset empties the batch and keeps its memory, but not that for tables which the
+// batch had no rows for.
 func (b *WriteBatch) Reset() {
+	b.parts = slices.DeleteFunc(b.parts, func(p *batchPart) bool { return len(p.rows) == 0 })
 	for _, p := range b.parts {
 		for i, v := range p.columns {
 			v.Reset(p.table.schema.Column(i).Kind())

@@ -84,15 +84,15 @@ type commit struct {
 // resolve locks the keys, tablet by tablet in order of id, and finds the live ones.
 func (c *commit) resolve(ctx context.Context) error {
 	for _, p := range c.batch.parts {
-		if p.table.db != c.db {
+		switch {
+		case len(p.rows) == 0: // of an earlier use of the batch
+			continue
+		case p.table.db != c.db:
 			return fmt.Errorf("%w: table %q belongs to another DB", ErrInvalidArgument, p.table.name)
-		}
-		if p.table.dropped.Load() {
+		case p.table.dropped.Load():
 			return fmt.Errorf("table %q: %w", p.table.name, ErrNotFound)
 		}
-		if len(p.rows) > 0 {
-			c.parts = append(c.parts, p)
-		}
+		c.parts = append(c.parts, p)
 	}
 	slices.SortFunc(c.parts, func(a, b *batchPart) int { return int(a.table.tablet.ID()) - int(b.table.tablet.ID()) })
 	for _, p := range c.parts {
