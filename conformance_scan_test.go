@@ -1,6 +1,7 @@
 package minikudu_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -315,28 +316,45 @@ func compareTruth(e *predicate.Compare, cell any) int {
 	if cell == nil {
 		return -1
 	}
-	v := cell.(int64)
-	arg := func(i int) int64 { return int64(e.Args[i].(int)) }
+	if e.Op == predicate.OpLike { // of the patterns, only those of a prefix
+		return is(strings.HasPrefix(cell.(string), strings.TrimSuffix(e.Args[0].(string), "%")))
+	}
+	c := order(cell, e.Args[0])
 	switch e.Op {
 	case predicate.OpEq:
-		return is(v == arg(0))
+		return is(c == 0)
 	case predicate.OpNe:
-		return is(v != arg(0))
+		return is(c != 0)
 	case predicate.OpLt:
-		return is(v < arg(0))
+		return is(c == -1)
 	case predicate.OpLe:
-		return is(v <= arg(0))
+		return is(c == -1 || c == 0)
 	case predicate.OpGt:
-		return is(v > arg(0))
+		return is(c == 1)
 	case predicate.OpGe:
-		return is(v >= arg(0))
+		return is(c == 1 || c == 0)
 	}
-	for i := range e.Args {
-		if v == arg(i) {
-			return 1
+	return is(slices.ContainsFunc(e.Args, func(arg any) bool { return order(cell, arg) == 0 }))
+}
+
+// order compares a cell with a literal of its type: -1, 0, 1, or 2 for a NaN.
+func order(cell, arg any) int {
+	switch v := cell.(type) {
+	case int64:
+		if i, ok := arg.(int); ok {
+			arg = int64(i)
 		}
+		return cmp.Compare(v, arg.(int64))
+	case float64:
+		if a := arg.(float64); v != v || a != a {
+			return 2
+		}
+		return cmp.Compare(v, arg.(float64))
+	case bool:
+		b := map[bool]int{true: 1}
+		return cmp.Compare(b[v], b[arg.(bool)])
 	}
-	return 0
+	return strings.Compare(cell.(string), arg.(string))
 }
 
 // A scan gives the rows that a filter over all rows gives, by whatever path.
