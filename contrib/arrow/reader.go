@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
@@ -69,6 +70,9 @@ func (r *Reader) open(f *os.File) error {
 		if string(magic) == string(ipc.Magic) {
 			return newFile(f, info.Size())
 		}
+		if err := checkStream(f, info.Size()); err != nil {
+			return nil, err
+		}
 		return newStream(f, info.Size())
 	})
 }
@@ -82,12 +86,14 @@ func (r *Reader) start(open func() (source, error)) error {
 	return err
 }
 
-// limits keeps the library from believing lengths beyond the size of the input.
+// limits keeps the library from believing lengths beyond the size of the input, where
+// that is known.
 func limits(size int64) []ipc.Option {
-	if size == 0 {
-		return nil
+	opts := []ipc.Option{ipc.WithAllocator(boundedAllocator{memory.NewGoAllocator()})}
+	if size != 0 {
+		opts = append(opts, ipc.WithBodySizeLimit(size), ipc.WithMetadataSizeLimit(size))
 	}
-	return []ipc.Option{ipc.WithBodySizeLimit(size), ipc.WithMetadataSizeLimit(size)}
+	return opts
 }
 
 type file struct {
@@ -97,6 +103,9 @@ type file struct {
 
 func newFile(f *os.File, size int64) (_ source, err error) {
 	defer recovered(&err)
+	if err := checkFile(f, size); err != nil {
+		return nil, err
+	}
 	r, err := ipc.NewFileReader(f, limits(size)...)
 	if err != nil {
 		return nil, err
@@ -120,7 +129,7 @@ type stream struct{ r *ipc.Reader }
 
 func newStream(src io.Reader, size int64) (_ source, err error) {
 	defer recovered(&err)
-	r, err := ipc.NewReaderFromMessageReader(ipc.NewMessageReader(src, limits(size)...))
+	r, err := ipc.NewReaderFromMessageReader(ipc.NewMessageReader(src, limits(size)...), limits(size)...)
 	if err != nil {
 		return nil, err
 	}
