@@ -6,6 +6,7 @@ import (
 
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/tablet"
 	"github.com/minikudu/minikudu/vfs"
 )
 
@@ -21,6 +22,9 @@ var (
 	ErrRowsRejected = errors.New("rows rejected")
 	// ErrTooLarge: a batch exceeds Options.MaxBatchBytes.
 	ErrTooLarge = errors.New("too large")
+	// ErrIllegalState: the table cannot do what was asked in its present state, e.g.
+	// because its generated ids are used up.
+	ErrIllegalState = tablet.ErrIllegalState
 	// ErrClosed: the DB was closed.
 	ErrClosed = errors.New("closed")
 	// ErrReadOnly: the DB was opened read-only.

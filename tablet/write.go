@@ -70,18 +70,30 @@ func (t *Tablet) Resolve(ctx context.Context, columns []*vector.Vector, maxKey i
 
 // generateIDs fills the column of the generated id.
 func (o *Op) generateIDs(auto, n int) error {
-	last := o.tablet.lastID.Add(int64(n))
-	if last < int64(n) || last == math.MaxInt64 {
-		o.tablet.lastID.Store(math.MaxInt64 - int64(n)) // stay at the end
-		return fmt.Errorf("%w: column %q has no ids left", ErrIllegalState, schema.AutoIncrementName)
+	first, err := o.tablet.takeIDs(n)
+	if err != nil {
+		return err
 	}
 	ids := make([]int64, n)
 	for i := range ids {
-		ids[i] = last - int64(n) + 1 + int64(i)
+		ids[i] = first + int64(i)
 	}
 	o.Columns = slices.Clone(o.Columns)
 	o.Columns[auto] = vector.FromFixed(schema.KindInt64, ids, nil)
 	return nil
+}
+
+// takeIDs hands out n generated ids and returns the first.
+func (t *Tablet) takeIDs(n int) (first int64, err error) {
+	for {
+		last := t.lastID.Load()
+		if last > math.MaxInt64-int64(n) {
+			return 0, fmt.Errorf("%w: column %q has no ids left", ErrIllegalState, schema.AutoIncrementName)
+		}
+		if t.lastID.CompareAndSwap(last, last+int64(n)) {
+			return last + 1, nil
+		}
+	}
 }
 
 // sort sets o.keys to the ascending distinct keys of the rows and leaves out rows
