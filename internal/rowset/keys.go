@@ -1,13 +1,16 @@
 package rowset
 
 import (
+	"hash/maphash"
+	"slices"
+
 	"github.com/minikudu/minikudu/internal/filter"
 	"github.com/minikudu/minikudu/vector"
 )
 
 // Keys is a batch of encoded keys in ascending order, to be resolved together. A
-// Keys is used by one goroutine at a time, because [Keys.Locations] fills a cache;
-// after LocateAll it may be shared.
+// Keys is used by one goroutine at a time, because [Keys.Hashes] and [Keys.Locations]
+// fill caches; after LocateAll it may be shared.
 type Keys struct {
 	// Encoded holds the encoded keys, ascending, distinct.
 	Encoded *vector.Vector
@@ -17,6 +20,7 @@ type Keys struct {
 	// Row maps a key to its row in Columns; nil means key i is row i.
 	Row []int32
 
+	hashes    []uint64      // of all keys, or none
 	located   vector.Bitmap // keys whose locations are known
 	locations []filter.Locations
 }
@@ -35,6 +39,22 @@ func (k *Keys) ColumnRow(i int) int {
 	return int(k.Row[i])
 }
 
+// seed differs from process to process, so that nobody can choose keys that collide.
+var seed = maphash.MakeSeed()
+
+// Hashes returns a hash of every key, computed at the first call: equal for equal keys,
+// within the process. The result is valid until Reset and must not be changed.
+func (k *Keys) Hashes() []uint64 {
+	if n := k.Len(); len(k.hashes) != n {
+		k.hashes = slices.Grow(k.hashes[:0], n)[:n]
+		offsets, data := k.Encoded.Offsets(), k.Encoded.Data()
+		for i := range k.hashes {
+			k.hashes[i] = maphash.Bytes(seed, data[offsets[i]:offsets[i+1]])
+		}
+	}
+	return k.hashes
+}
+
 // Locations returns the filter locations of key i, computed at the first call. The
 // result is valid until Reset and must not be changed, nor may Encoded meanwhile.
 func (k *Keys) Locations(i int) *filter.Locations {
@@ -48,8 +68,9 @@ func (k *Keys) Locations(i int) *filter.Locations {
 	return &k.locations[i]
 }
 
-// LocateAll computes the locations of every key, after which goroutines may share k.
+// LocateAll fills the caches, after which goroutines may share k.
 func (k *Keys) LocateAll() {
+	k.Hashes()
 	for i := range k.Len() {
 		k.Locations(i)
 	}
@@ -65,7 +86,7 @@ func (k *Keys) makeRoom() {
 	k.locations = k.locations[:n]
 }
 
-// Reset forgets the keys and keeps the memory of the location cache.
+// Reset forgets the keys and keeps the memory of the caches.
 func (k *Keys) Reset() {
-	*k = Keys{located: k.located[:0], locations: k.locations[:0]}
+	*k = Keys{hashes: k.hashes[:0], located: k.located[:0], locations: k.locations[:0]}
 }
