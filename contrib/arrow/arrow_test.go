@@ -540,9 +540,20 @@ func TestDamagedFiles(t *testing.T) {
 	}
 }
 
+// tinyFile is a file for mutations, small so that they find something to change.
+func tinyFile(t testing.TB, o Options) []byte {
+	columns := []schema.Column{testkit.Column("a", schema.Int64, true), testkit.Column("b", schema.String, false),
+		testkit.Column("c", schema.Decimal128, true), testkit.Column("d", schema.Bool, false)}
+	s, err := schema.New(columns, []string{"b"}, schema.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return write(t, s.Columns(), testkit.RandomVectors(t, testkit.Seeded(1), s, 5), 5, 5, o)
+}
+
 func FuzzReader(f *testing.F) {
-	f.Add(smallFile(f, Options{}))
-	f.Add(smallFile(f, Options{Stream: true}))
+	f.Add(tinyFile(f, Options{}))
+	f.Add(tinyFile(f, Options{Stream: true, Compression: schema.CompressionZstd}))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		path := filepath.Join(dir, "f")

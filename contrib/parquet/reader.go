@@ -22,6 +22,7 @@ type Reader struct {
 	path     string
 	src      *os.File
 	groups   []pq.RowGroup
+	meta     []format.RowGroup // of groups
 	columns  []schema.Column
 	decoders []decoder
 	rows     int64
@@ -56,7 +57,7 @@ func (r *Reader) open() error {
 	if err != nil {
 		return &FileError{Path: r.path, RowGroup: -1, Err: err}
 	}
-	r.groups, r.rows = f.RowGroups(), f.NumRows()
+	r.groups, r.meta, r.rows = f.RowGroups(), f.Metadata().RowGroups, f.NumRows()
 	elements := f.Metadata().Schema[1:]
 	for i := range elements {
 		c, d, err := columnOf(&elements[i])
@@ -66,7 +67,7 @@ func (r *Reader) open() error {
 		r.columns, r.decoders = append(r.columns, c), append(r.decoders, d)
 		r.vectors = append(r.vectors, vector.New(c.Kind(), 0))
 	}
-	return checkCodecs(f.Metadata().RowGroups, r.columns)
+	return checkCodecs(r.meta, r.columns)
 }
 
 // checkCodecs refuses compressions that cannot be read. LZ4_RAW is one of them: the
@@ -119,10 +120,7 @@ func checkFooter(f *pq.File, size int64) error {
 		rows -= n
 		for _, c := range f.Metadata().RowGroups[i].Columns {
 			m := &c.MetaData
-			start := m.DataPageOffset
-			if m.DictionaryPageOffset != 0 {
-				start = m.DictionaryPageOffset
-			}
+			start := chunkStart(m)
 			if start < 0 || m.TotalCompressedSize < 0 || start > size || m.TotalCompressedSize > size-start {
 				return fmt.Errorf("row group %d: a column of %d bytes at %d in a file of %d", i, m.TotalCompressedSize, start, size)
 			}
@@ -166,7 +164,9 @@ func (r *Reader) next(max int) (*vector.Batch, error) {
 		if r.group+1 >= len(r.groups) {
 			return nil, nil
 		}
-		r.openGroup()
+		if err := r.openGroup(); err != nil {
+			return nil, err
+		}
 	}
 	n := int(min(int64(max), r.left))
 	for i, c := range r.chunks {
@@ -180,14 +180,18 @@ func (r *Reader) next(max int) (*vector.Batch, error) {
 	return vector.NewBatch(r.columns, append([]*vector.Vector(nil), r.vectors...), n), nil
 }
 
-func (r *Reader) openGroup() {
+func (r *Reader) openGroup() error {
 	r.group++
 	g := r.groups[r.group]
 	r.left = g.NumRows()
 	for i, c := range g.ColumnChunks() {
+		if err := checkPages(r.src, &r.meta[r.group].Columns[i].MetaData, r.left); err != nil {
+			return &FileError{Path: r.path, RowGroup: r.group, Column: r.columns[i].Name, Err: err}
+		}
 		r.chunks = append(r.chunks, &chunk{pages: c.Pages(), kind: r.columns[i].Kind(), optional: r.columns[i].Nullable,
 			decode: r.decoders[i], maxPage: r.left})
 	}
+	return nil
 }
 
 func (r *Reader) closeGroup() error {
