@@ -114,6 +114,7 @@ func (s *sum192) int128() (schema.Int128, bool) {
 	return schema.Int128{Lo: s[0], Hi: hi}, int64(s[2]) == hi>>63
 }
 
+// float returns the sum, rounded once to the nearest even.
 func (s *sum192) float() float64 {
 	m, sign := *s, 1.0
 	if int64(m[2]) < 0 { // two's complement
@@ -123,7 +124,22 @@ func (s *sum192) float() float64 {
 		m[1], c = bits.Add64(^m[1], 0, c)
 		m[2] = ^m[2] + c
 	}
-	return sign * (math.Ldexp(float64(m[2]), 128) + math.Ldexp(float64(m[1]), 64) + float64(m[0]))
+	if m[2] != 0 {
+		return sign * roundedFloat(m[2], m[1], m[0] != 0, 128)
+	}
+	return sign * roundedFloat(m[1], m[0], false, 64)
+}
+
+// roundedFloat returns (hi * 2**64 + lo) * 2**(exp-64), plus something smaller than its
+// last bit if more is set. Its first 64 bits, the last of which also stands for
+// what lies below, round as all of them do.
+func roundedFloat(hi, lo uint64, more bool, exp int) float64 {
+	n := bits.LeadingZeros64(hi)
+	top := hi<<n | lo>>(64-n)
+	if more || lo<<n != 0 {
+		top |= 1
+	}
+	return math.Ldexp(float64(top), exp-n)
 }
 
 // intSum is sum or avg of integers and decimals.

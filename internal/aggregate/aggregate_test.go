@@ -513,3 +513,26 @@ func TestAddDoesNotAllocatePerBatch(t *testing.T) {
 		}
 	}
 }
+
+func TestSumRoundsOnce(t *testing.T) {
+	check := func(t interface{ Fatalf(string, ...any) }, s sum192) {
+		x := new(big.Int)
+		for _, w := range []uint64{s[2], s[1], s[0]} {
+			x.Or(x.Lsh(x, 64), new(big.Int).SetUint64(w))
+		}
+		if int64(s[2]) < 0 {
+			x.Sub(x, new(big.Int).Lsh(big.NewInt(1), 192))
+		}
+		if want, _ := new(big.Float).SetInt(x).Float64(); s.float() != want {
+			t.Fatalf("%x: %v, want %v", s, s.float(), want)
+		}
+	}
+	for _, s := range []sum192{{}, {1}, {math.MaxUint64}, {0, 1}, {1, 1 << 53}, {1<<63 + 1, 1<<53 + 1}, {1024, 1}, {1025, 1}, {3072, 1},
+		{1, 1 << 63}, {1, 1024, 1}, {0, 1024, 1}, {0, 0, 1 << 63}, {math.MaxUint64, math.MaxUint64, math.MaxUint64}} {
+		check(t, s)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.OneOf(rapid.Uint64(), rapid.SampledFrom([]uint64{0, 1, 1 << 52, 1 << 63, math.MaxUint64}))
+		check(t, sum192{word.Draw(t, "low"), word.Draw(t, "mid"), word.Draw(t, "high")})
+	})
+}
