@@ -1,0 +1,380 @@
+package delta
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"sync/atomic"
+
+	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/vector"
+)
+
+const (
+	pageShift = 12
+	pageRows  = 1 << pageShift
+	chunkBits = 10 // nodes and commits are kept in chunks of 1024
+	chunkLen  = 1 << chunkBits
+)
+
+// MemStore is the changes of one rowset in memory. See the package comment.
+type MemStore struct {
+	schema *schema.Schema // read-only
+
+	pages   list[*page] // heads of rows [i*pageRows, ...); nil where no row changed
+	nodes   list[*[chunkLen]node]
+	commits list[*[chunkLen]commit]
+
+	numCommits atomic.Int64
+	entries    atomic.Int64
+	deletes    atomic.Int64
+	life       atomic.Int64 // deletions and revivals
+	bytes      atomic.Int64
+	updates    []atomic.Int64 // by schema column
+	numNodes   uint32         // of the applier alone; node 0 does not exist
+}
+
+// page holds the heads of 4096 rows.
+type page struct {
+	heads   [pageRows]atomic.Uint32 // newest node; 0: none
+	changed [pageRows / 64]atomic.Uint64
+	any     atomic.Bool
+}
+
+// node is one change of one row.
+type node struct {
+	older  uint32
+	commit uint32
+	cell   uint32 // index in the commit's vectors
+}
+
+// commit is the changes of one kind that came with one commit.
+type commit struct {
+	ts      mvcc.Timestamp
+	changes rowset.Changes // owned; At is nil
+}
+
+// list is an append-only slice that readers load atomically.
+type list[T any] struct{ p atomic.Pointer[[]T] }
+
+func (l *list[T]) load() []T {
+	if p := l.p.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+func (l *list[T]) store(s []T) { l.p.Store(&s) }
+
+// NewMemStore returns an empty store for rows of the given schema.
+func NewMemStore(s *schema.Schema) *MemStore {
+	return &MemStore{schema: s, updates: make([]atomic.Int64, s.Len())}
+}
+
+// Apply adds changes that a commit at ts makes; ts is not below that of an earlier
+// Apply. Calls come one at a time. The values are copied. An error means that the
+// values do not fit memory; nothing was added then.
+func (m *MemStore) Apply(ts mvcc.Timestamp, c *rowset.Changes) error {
+	if len(c.Rows) == 0 {
+		return nil
+	}
+	if uint64(m.numNodes)+uint64(len(c.Rows)) > math.MaxUint32-1 {
+		return fmt.Errorf("more than %d changes in memory", uint32(math.MaxUint32))
+	}
+	own, size, err := copyChanges(c)
+	if err != nil {
+		return err
+	}
+	at := m.addCommit(commit{ts: ts, changes: own})
+	first := m.addNodes(at, own.Rows)
+	for i, row := range own.Rows {
+		m.publish(row, first+uint32(i))
+	}
+	m.numCommits.Store(int64(at) + 1)
+	m.count(&own, size)
+	return nil
+}
+
+// copyChanges returns a copy of c with one cell for each row, in their order.
+func copyChanges(c *rowset.Changes) (rowset.Changes, int, error) {
+	own := rowset.Changes{Kind: c.Kind, Rows: slices.Clone(c.Rows), Columns: slices.Clone(c.Columns)}
+	size := 4*len(own.Rows) + 64
+	for _, v := range c.Values {
+		w := vector.New(v.Kind(), len(c.Rows))
+		var err error
+		if c.At == nil {
+			err = w.AppendRange(v, 0, len(c.Rows))
+		} else {
+			err = w.AppendRows(v, c.At)
+		}
+		if err != nil {
+			return own, 0, err
+		}
+		own.Values = append(own.Values, w)
+		size += w.Size()
+	}
+	return own, size, nil
+}
+
+// addCommit stores a commit, not yet counted, and returns its index.
+func (m *MemStore) addCommit(c commit) uint32 {
+	n := m.numCommits.Load()
+	chunks := m.commits.load()
+	if int(n>>chunkBits) == len(chunks) {
+		chunks = append(chunks[:len(chunks):len(chunks)], new([chunkLen]commit))
+		m.commits.store(chunks)
+	}
+	chunks[n>>chunkBits][n&(chunkLen-1)] = c
+	return uint32(n)
+}
+
+// addNodes stores a node for each of the rows and returns the first one's index.
+func (m *MemStore) addNodes(commit uint32, rows []rowset.RowID) uint32 {
+	first := m.numNodes + 1
+	last := m.numNodes + uint32(len(rows))
+	chunks := m.nodes.load()
+	if need := int(last>>chunkBits) + 1; need > len(chunks) {
+		chunks = slices.Clone(chunks)
+		for len(chunks) < need {
+			chunks = append(chunks, new([chunkLen]node))
+		}
+		m.nodes.store(chunks)
+	}
+	for i, row := range rows {
+		n := first + uint32(i)
+		chunks[n>>chunkBits][n&(chunkLen-1)] = node{older: m.head(row), commit: commit, cell: uint32(i)}
+	}
+	m.numNodes = last
+	return first
+}
+
+// publish makes node n the head of the row.
+func (m *MemStore) publish(row rowset.RowID, n uint32) {
+	i := int(row >> pageShift)
+	pages := m.pages.load()
+	if i >= len(pages) || pages[i] == nil {
+		grown := make([]*page, max(len(pages), i+1))
+		copy(grown, pages)
+		grown[i] = new(page)
+		pages = grown
+		m.pages.store(pages)
+		m.bytes.Add(pageRows*4 + pageRows/8)
+	}
+	p, k := pages[i], row&(pageRows-1)
+	p.heads[k].Store(n)
+	if w := &p.changed[k>>6]; w.Load()>>(k&63)&1 == 0 {
+		w.Store(w.Load() | 1<<(k&63)) // the applier is the only writer
+		p.any.Store(true)
+	}
+}
+
+func (m *MemStore) count(c *rowset.Changes, size int) {
+	n := int64(len(c.Rows))
+	m.entries.Add(n)
+	m.bytes.Add(int64(size) + 12*n)
+	for _, col := range c.Columns {
+		m.updates[col].Add(n)
+	}
+	switch c.Kind {
+	case rowset.ChangeDel:
+		m.deletes.Add(n)
+		m.life.Add(n)
+	case rowset.ChangePut:
+		m.life.Add(n)
+	}
+}
+
+// head returns the newest node of a row, 0 when there is none.
+func (m *MemStore) head(row rowset.RowID) uint32 {
+	pages := m.pages.load()
+	if i := int(row >> pageShift); i < len(pages) && pages[i] != nil {
+		return pages[i].heads[row&(pageRows-1)].Load()
+	}
+	return 0
+}
+
+func (m *MemStore) node(n uint32) *node { return &m.nodes.load()[n>>chunkBits][n&(chunkLen-1)] }
+
+func (m *MemStore) commit(i uint32) *commit { return &m.commits.load()[i>>chunkBits][i&(chunkLen-1)] }
+
+// Bytes returns the memory the store holds.
+func (m *MemStore) Bytes() int64 { return m.bytes.Load() }
+
+// Entries returns the number of changes of rows.
+func (m *MemStore) Entries() int64 { return m.entries.Load() }
+
+// Deletes returns how many of the changes delete a row.
+func (m *MemStore) Deletes() int64 { return m.deletes.Load() }
+
+// Revivals returns how many of the changes put a deleted row back.
+func (m *MemStore) Revivals() int64 { return m.life.Load() - m.deletes.Load() }
+
+// Updates returns how many of the changes set the schema column.
+func (m *MemStore) Updates(col int) int64 { return m.updates[col].Load() }
+
+// MinTime returns the oldest commit in the store, 0 when it is empty.
+func (m *MemStore) MinTime() mvcc.Timestamp {
+	if m.numCommits.Load() == 0 {
+		return 0
+	}
+	return m.commit(0).ts
+}
+
+// MaxTime returns the newest commit in the store, 0 when it is empty.
+func (m *MemStore) MaxTime() mvcc.Timestamp {
+	n := m.numCommits.Load()
+	if n == 0 {
+		return 0
+	}
+	return m.commit(uint32(n - 1)).ts
+}
+
+// Touches reports whether some change sets the column.
+func (m *MemStore) Touches(col int) bool { return m.updates[col].Load() > 0 }
+
+// HasLife reports whether some change deletes or revives a row.
+func (m *MemStore) HasLife() bool { return m.life.Load() > 0 }
+
+// Changed reports whether some row of [from, to) may have a change.
+func (m *MemStore) Changed(from, to int) bool {
+	pages := m.pages.load()
+	for i := from >> pageShift; i <= (to-1)>>pageShift && i < len(pages); i++ {
+		if pages[i] != nil && pages[i].any.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// each calls f with the head of every changed row in [from, to), ascending, until it
+// returns false.
+func (m *MemStore) each(from, to int, f func(row int, head uint32) bool) {
+	pages := m.pages.load()
+	for w := from >> 6; w <= (to-1)>>6; w++ {
+		i := w >> (pageShift - 6)
+		if i >= len(pages) {
+			return
+		}
+		if pages[i] == nil {
+			w |= pageRows/64 - 1 // to the page's last word
+			continue
+		}
+		word := pages[i].changed[w&(pageRows/64-1)].Load()
+		for ; word != 0; word &= word - 1 {
+			row := w<<6 + bits.TrailingZeros64(word)
+			if row >= from && row < to && !f(row, pages[i].heads[row&(pageRows-1)].Load()) {
+				return
+			}
+		}
+	}
+}
+
+// lifeAt returns the newest deletion or revival of a chain at the given time.
+func (m *MemStore) lifeAt(at mvcc.Timestamp, n uint32) (kind rowset.ChangeKind, ok bool) {
+	for n != 0 {
+		x := m.node(n)
+		c := m.commit(x.commit)
+		if c.ts <= at && c.changes.Kind != rowset.ChangeSet {
+			return c.changes.Kind, true
+		}
+		n = x.older
+	}
+	return 0, false
+}
+
+// cellAt returns the vector and index of the newest cell of a column in a chain at
+// the given time; nil when the chain does not set it.
+func (m *MemStore) cellAt(at mvcc.Timestamp, col int, n uint32) (*vector.Vector, int) {
+	for n != 0 {
+		x := m.node(n)
+		if c := m.commit(x.commit); c.ts <= at {
+			if k := slices.Index(c.changes.Columns, col); k >= 0 {
+				return c.changes.Values[k], int(x.cell)
+			}
+		}
+		n = x.older
+	}
+	return nil, 0
+}
+
+// ApplyLife clears the rows that are deleted at the given time and sets those that
+// were revived.
+func (m *MemStore) ApplyLife(_ context.Context, at mvcc.Timestamp, from, to int, live vector.Bitmap) error {
+	if !m.HasLife() {
+		return nil
+	}
+	m.each(from, to, func(row int, head uint32) bool {
+		if kind, ok := m.lifeAt(at, head); ok {
+			live.Put(row-from, kind == rowset.ChangePut)
+		}
+		return true
+	})
+	return nil
+}
+
+// Patch returns the cells of rows [from, to) at the given time; see [Reader].
+func (m *MemStore) Patch(_ context.Context, at mvcc.Timestamp, col, from, to int, v, scratch *vector.Vector) (*vector.Vector, error) {
+	if !m.Touches(col) {
+		return v, nil
+	}
+	next, patched := 0, false // next cell of v to be copied
+	var err error
+	m.each(from, to, func(row int, head uint32) bool {
+		cells, i := m.cellAt(at, col, head)
+		if cells == nil {
+			return true
+		}
+		if !patched {
+			scratch.Reset(v.Kind())
+			scratch.Reserve(to - from)
+			patched = true
+		}
+		if err = scratch.AppendRange(v, next, row-from); err == nil {
+			err = scratch.AppendFrom(cells, i)
+		}
+		next = row - from + 1
+		return err == nil
+	})
+	if err != nil || !patched {
+		return v, err
+	}
+	return scratch, scratch.AppendRange(v, next, to-from)
+}
+
+// PatchRow appends the row's cell at the given time, if the store has one; see [Reader].
+func (m *MemStore) PatchRow(_ context.Context, at mvcc.Timestamp, col, row int, dst *vector.Vector) (bool, error) {
+	cells, i := m.cellAt(at, col, m.head(rowset.RowID(row)))
+	if cells == nil {
+		return false, nil
+	}
+	return true, dst.AppendFrom(cells, i)
+}
+
+// Last returns the newest change of the row; see [Reader].
+func (m *MemStore) Last(_ context.Context, row rowset.RowID) (rowset.ChangeKind, mvcc.Timestamp, bool, error) {
+	n := m.head(row)
+	if n == 0 {
+		return 0, 0, false, nil
+	}
+	c := m.commit(m.node(n).commit)
+	return c.changes.Kind, c.ts, true, nil
+}
+
+// Later calls fn for the changes of every commit after the given time, in timestamp
+// order, until it fails. What fn is given must not be changed.
+func (m *MemStore) Later(after mvcc.Timestamp, fn func(ts mvcc.Timestamp, c *rowset.Changes) error) error {
+	for i := range m.numCommits.Load() {
+		if c := m.commit(uint32(i)); c.ts > after {
+			if err := fn(c.ts, &c.changes); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+var _ Reader = (*MemStore)(nil)

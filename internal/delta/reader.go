@@ -1,0 +1,34 @@
+package delta
+
+import (
+	"context"
+
+	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/vector"
+)
+
+// Reader is a store of changes of one rowset, as scans and lookups use it. All methods
+// may be called concurrently. A store on disk may do I/O in any method with a context.
+type Reader interface {
+	// MinTime and MaxTime bound the commits in the store; both are 0 when it is empty.
+	MinTime() mvcc.Timestamp
+	MaxTime() mvcc.Timestamp
+	// Touches reports whether some change sets the schema column.
+	Touches(col int) bool
+	// HasLife reports whether some change deletes or revives a row.
+	HasLife() bool
+	// Changed reports whether some change may concern a row of [from, to).
+	Changed(from, to int) bool
+	// ApplyLife clears from live the rows that are deleted at the given time, and sets
+	// those that are revived; bit i is row from+i.
+	ApplyLife(ctx context.Context, at mvcc.Timestamp, from, to int, live vector.Bitmap) error
+	// Patch returns the cells of a column for rows [from, to) at the given time, v being
+	// those before the store's changes: v itself when none applies, else scratch, filled.
+	Patch(ctx context.Context, at mvcc.Timestamp, col, from, to int, v, scratch *vector.Vector) (*vector.Vector, error)
+	// PatchRow appends the row's cell at the given time to dst if the store has a change
+	// of it, and reports whether it did.
+	PatchRow(ctx context.Context, at mvcc.Timestamp, col, row int, dst *vector.Vector) (bool, error)
+	// Last returns the newest change of the row; ok is false when there is none.
+	Last(ctx context.Context, row rowset.RowID) (kind rowset.ChangeKind, ts mvcc.Timestamp, ok bool, err error)
+}
