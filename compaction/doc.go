@@ -1,9 +1,33 @@
-// Package compaction judges the layout of a tablet's rowsets over the key space, as
-// pure functions over [RowSet] descriptions: how much of the data lies in a rowset's
-// key range (its width), and how many rowsets a random key must be looked for in
-// (the average height).
+// Package compaction decides what background work is worth doing, as pure functions
+// over descriptions of rowsets and of work: nothing here does I/O, keeps state, reads
+// a clock or starts a goroutine. All functions may be called concurrently; equal input
+// gives equal output, whatever the order of the rowsets given.
 //
-// The measure is Kudu's: keys are weighed by the data that lies around them, so an
-// empty stretch of the key space counts for nothing. Nothing here does I/O or keeps
-// state; all functions may be called concurrently.
+//   - [Place] measures the layout of a tablet's rowsets over the key space, [Split]
+//     cuts the key space into parts of about equal size.
+//   - [Pick] selects the rowsets to merge in one step and says what that is worth.
+//   - [FlushScore], [MinorScore], [MajorScore] and [PickDeltaFlush] judge the other work.
+//   - [Choose] selects what runs next, given all work and the state of the process.
+//
+// # Measure
+//
+// Keys are weighed by the data around them, so that an empty stretch of the key space
+// counts for nothing. The cumulative distribution of the data places every rowset in
+// [0, 1]; its width is the share of the tablet's data in its key range, and the sum
+// of all widths is the average height: how many rowsets a key must be looked for in.
+//
+//	key space    a     c  d        g
+//	rowset 1     |--------|             width = share of all data between a and d
+//	rowset 2           |-----------|
+//	height       1     2  1
+//
+// # Invariants
+//
+//  1. The rowsets of a plan weigh no more than the budget, but one rowset that is
+//     heavier than the whole budget may be planned alone.
+//  2. A locked rowset counts for the layout and is never planned.
+//  3. Merging what a plan names into disjoint outputs of at least nine tenths of the
+//     target lowers the height by a least amount, or lowers the number of rowsets, or
+//     frees at least a fifth of one of them. As none of the three is raised by merging,
+//     a tablet that is not written to is soon left alone.
 package compaction
