@@ -95,6 +95,7 @@ var edges = map[string][]string{
 	"internal/lint":        {},
 	"internal/testkit":     nil,
 	"contrib/arrow":        {".", "schema", "vector", "predicate"},
+	"contrib/metrics":      {"."},
 	"contrib/parquet":      {".", "schema", "vector", "predicate"},
 	"internal/cli/csvio":   {"schema", "vector"},
 	"internal/cli/sqltext": {"schema", "predicate", "."},
