@@ -45,7 +45,7 @@ func (b *background) wake() {
 }
 
 // run does what is to be done whenever it is woken. After a failure it pauses, ever
-// longer while failures go on.
+// longer while failures go on. A store that failed publishes nothing more, so it rests.
 func (b *background) run() {
 	backoff := firstBackoff
 	for {
@@ -54,7 +54,7 @@ func (b *background) run() {
 			return
 		case <-b.kick:
 		}
-		for b.ctx.Err() == nil {
+		for b.ctx.Err() == nil && b.db.failed() == nil {
 			worked, err := b.step()
 			if err == nil {
 				backoff = firstBackoff

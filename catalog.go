@@ -99,7 +99,7 @@ func (db *DB) addTable(ctx context.Context, name string, sch *schema.Schema) (*T
 		mt.Versions[0].Columns = append(mt.Versions[0].Columns, manifest.Column{Column: c})
 	}
 	tab := &manifest.Tablet{ID: s.NextTablet, Table: mt.ID, State: manifest.TabletLive}
-	if err := db.manifest.Apply(ctx, &manifest.Edit{Tables: []*manifest.Table{mt}, AddTablets: []*manifest.Tablet{tab}}); err != nil {
+	if err := db.edit(ctx, &manifest.Edit{Tables: []*manifest.Table{mt}, AddTablets: []*manifest.Tablet{tab}}); err != nil {
 		return nil, fmt.Errorf("creating table %q: %w", name, err)
 	}
 	opened, err := tablet.Open(db.tabletEnv(s), tablet.State{ID: tablet.ID(tab.ID), Schema: sch, SchemaVersion: 1})
@@ -160,7 +160,7 @@ func (db *DB) removeTable(ctx context.Context, t *Table) error {
 	memory := t.tablet.Memory().Bytes
 	db.apply.Unlock()
 	db.commit.Unlock()
-	if err := db.manifest.Apply(ctx, db.removal(t)); err != nil {
+	if err := db.edit(ctx, db.removal(t)); err != nil {
 		t.dropped.Store(false)
 		return fmt.Errorf("dropping table %q: %w", t.name, err)
 	}

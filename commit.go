@@ -2,9 +2,11 @@ package minikudu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/minikudu/minikudu/internal/manifest"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/record"
 	"github.com/minikudu/minikudu/schema"
@@ -212,7 +214,7 @@ func (c *commit) log(payload []byte) (Timestamp, wal.Position, error) {
 	}
 	pos, err := c.db.log.Append(&wal.Record{Type: wal.TypeBatch, Timestamp: ts, Payload: payload})
 	if err != nil {
-		return 0, pos, fmt.Errorf("writing the log: %w", err)
+		return 0, pos, c.db.logError(err)
 	}
 	return ts, pos, nil
 }
@@ -239,10 +241,7 @@ func (db *DB) waitDurable(pos wal.Position, d Durability) error {
 		d = db.opts.Durability
 	}
 	mode := map[Durability]wal.Mode{Sync: wal.Sync, Interval: wal.Interval, NoSync: wal.NoSync}[d]
-	if err := db.log.Wait(context.Background(), pos, mode); err != nil {
-		return db.fail(fmt.Errorf("writing the log: %w", err))
-	}
-	return nil
+	return db.logError(db.log.Wait(context.Background(), pos, mode))
 }
 
 // snapshot returns the newest visible commit.
@@ -259,6 +258,30 @@ func (db *DB) enterWrite() error {
 	}
 	if err != nil {
 		db.gate.exit()
+	}
+	return err
+}
+
+// logError takes note of an error of the log, which may be nil. When it is not known
+// what the log holds on disk, no write is taken until the store is opened again; a log
+// that merely found no room for a record takes the next one when there is.
+func (db *DB) logError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, wal.ErrFailed):
+		return db.fail(fmt.Errorf("writing the log: %w", err))
+	}
+	return fmt.Errorf("writing the log: %w", err)
+}
+
+// edit writes an edit to the manifest. When it is not known whether it is on disk, no
+// write is taken until the store is opened again: a row could be committed to a table
+// that is dropped already.
+func (db *DB) edit(ctx context.Context, e *manifest.Edit) error {
+	err := db.manifest.Apply(ctx, e)
+	if errors.Is(err, manifest.ErrFailed) {
+		return db.fail(err)
 	}
 	return err
 }

@@ -143,7 +143,7 @@ func (db *DB) trimLog(ctx context.Context) error {
 		return nil
 	}
 	state := &manifest.LogState{FirstSegment: first, Ends: logEnds(db.logReach())}
-	if err := db.manifest.Apply(ctx, &manifest.Edit{Log: state, ClockFloor: db.snapshot()}); err != nil {
+	if err := db.edit(ctx, &manifest.Edit{Log: state, ClockFloor: db.snapshot()}); err != nil {
 		return err
 	}
 	db.trimmed.first = first
@@ -164,7 +164,7 @@ func (db *DB) logReach() wal.Position {
 // shorter one is known to be damaged.
 func (db *DB) recordLogEnd(end wal.Position) error {
 	state := &manifest.LogState{FirstSegment: db.trimmed.first, Ends: logEnds(end)}
-	return db.manifest.Apply(context.Background(), &manifest.Edit{Log: state, ClockFloor: db.clock.Now()})
+	return db.edit(context.Background(), &manifest.Edit{Log: state, ClockFloor: db.clock.Now()})
 }
 
 func logEnds(end wal.Position) []manifest.LogEnd {

@@ -17,6 +17,7 @@ type memoryGate struct {
 	limit  int64 // read-only
 	events *EventListener
 	stop   <-chan struct{} // the DB closes
+	failed func() error    // the DB takes no writes, so nothing will be flushed
 
 	used    atomic.Int64  // bytes of memrowsets
 	rate    atomic.Int64  // bytes a second that flushes free, 0 before the first
@@ -65,6 +66,9 @@ func (m *memoryGate) admit(ctx context.Context, n int64) error {
 	}
 	defer m.report(begin, used)
 	for m.used.Load() >= m.limit {
+		if err := m.failed(); err != nil {
+			return err
+		}
 		select {
 		case <-m.freed:
 		case <-time.After(100 * time.Millisecond): // another writer took the token

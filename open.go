@@ -1,6 +1,7 @@
 package minikudu
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -95,44 +96,41 @@ func (db *DB) abandon() {
 func (db *DB) lockDir(context.Context) error {
 	create := !db.opts.ReadOnly && !db.opts.ErrorIfMissing
 	names, err := db.fs.List(db.dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && create:
-		if err := db.makeDir(); err != nil {
-			return err
-		}
-	case err != nil:
+	if err != nil && !(errors.Is(err, fs.ErrNotExist) && create) {
 		return err
 	}
 	if !slices.ContainsFunc(names, isManifest) {
-		if err := db.checkNoData(); err != nil {
-			return err
-		}
 		if !create {
-			return fmt.Errorf("there is no store: %w", fs.ErrNotExist)
+			return cmp.Or(db.checkNoData(), fmt.Errorf("there is no store: %w", fs.ErrNotExist))
 		}
 		if foreign := slices.IndexFunc(names, isForeign); foreign >= 0 {
 			return fmt.Errorf("%w: the directory holds other things (%s) and no store", ErrInvalidArgument, names[foreign])
+		}
+		if err := db.makeDir(); err != nil {
+			return err
 		}
 	}
 	db.lock, err = db.fs.Lock(db.fs.Join(db.dir, lockName), db.opts.ReadOnly, !db.opts.ReadOnly)
 	return err
 }
 
-// makeDir makes the directory, with those above it, durably.
+// makeDir makes the directory, with those above it, durably. One that exists may be
+// what an earlier try made and could not sync.
 func (db *DB) makeDir() error {
 	parents := []string{db.fs.Join(db.dir, "..")} // those that get a new entry
-	for {
-		top := parents[len(parents)-1]
-		if _, err := db.fs.Stat(top); !errors.Is(err, fs.ErrNotExist) {
+	for top, next := "", parents[0]; next != top; {
+		if _, err := db.fs.Stat(next); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		parents = append(parents, db.fs.Join(top, ".."))
+		top, next = next, db.fs.Join(next, "..")
+		parents = append(parents, next)
 	}
 	if err := db.fs.MkdirAll(db.dir); err != nil {
 		return err
 	}
 	for _, dir := range slices.Backward(parents) {
-		if err := db.fs.SyncDir(dir); err != nil {
+		// A parent that may not be read has been there before.
+		if err := db.fs.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 	}
@@ -170,6 +168,9 @@ func (db *DB) openManifest(context.Context) (err error) {
 	db.manifest, err = manifest.Open(db.fs, db.dir, db.opts.ReadOnly)
 	missing := errors.Is(err, fs.ErrNotExist) || errors.Is(err, manifest.ErrInterrupted)
 	if !missing || db.opts.ReadOnly || db.opts.ErrorIfMissing {
+		return err
+	}
+	if err := db.checkNoData(); err != nil {
 		return err
 	}
 	if err := db.makeSubdirs(); err != nil {
@@ -258,7 +259,7 @@ func (db *DB) makeParts(context.Context) error {
 	db.files = filecache.New(db.fs, o.MaxOpenFiles)
 	db.pages = cache.New[cache.Page](o.MemoryBudget / 2)
 	db.background = newBackground(db)
-	db.memory = &memoryGate{limit: max(o.MemoryBudget/4, 2*o.FlushBytes), events: o.Events, stop: db.gate.shut,
+	db.memory = &memoryGate{limit: max(o.MemoryBudget/4, 2*o.FlushBytes), events: o.Events, stop: db.gate.shut, failed: db.failed,
 		freed: make(chan struct{}, 1), kick: db.background.wake}
 	db.trimmed.first = s.Log.FirstSegment
 	return nil
@@ -322,7 +323,7 @@ func (db *DB) syncLog(ctx context.Context, ts mvcc.Timestamp) error {
 	if !db.logStarted.Load() {
 		return db.log.Harden(ctx)
 	}
-	return db.log.SyncThrough(ctx, ts)
+	return db.logError(db.log.SyncThrough(ctx, ts))
 }
 
 // publish writes a tablet's change to the manifest.
@@ -334,7 +335,11 @@ func (db *DB) publish(ctx context.Context, p *tablet.Publication) error {
 		e.AddFiles = append(e.AddFiles, manifest.File{Num: w.File, Kind: binfmt.FileRowSet, Size: w.Size, HasChecksum: true, Checksum: w.Checksum})
 		e.AddRowSets = append(e.AddRowSets, manifest.TabletRowSet{Tablet: id, Meta: w.Meta})
 	}
-	return db.manifest.Apply(ctx, e)
+	err := db.edit(ctx, e)
+	if errors.Is(err, manifest.ErrFailed) {
+		return fmt.Errorf("%w: %w", tablet.ErrUncertain, err)
+	}
+	return err
 }
 
 // openLog surveys the log.

@@ -122,17 +122,24 @@ func (t *Tablet) discard(o *outputs) error {
 	return errors.Join(errs...)
 }
 
-// publish makes the files part of the tablet with one manifest edit. When that
-// fails they are kept: the edit may be on disk all the same. If it is not, the next
-// open removes them.
+// ErrUncertain is what Env.Publish returns when the change may be on disk or not.
+var ErrUncertain = errors.New("it is not known whether a flush was published")
+
+// publish makes the files part of the tablet with one manifest edit. When that fails
+// they are removed, unless the edit may be on disk all the same: then, if it is not,
+// the next open removes them.
 func (t *Tablet) publish(ctx context.Context, o *outputs) error {
 	p := &Publication{Tablet: t.id, Add: o.files, I: max(o.last, t.Watermark()),
 		MaxM: max(o.last, mvcc.Timestamp(t.maxM.Load())), LastID: t.lastID.Load()}
-	if err := t.env.Publish(ctx, p); err != nil {
+	err := t.env.Publish(ctx, p)
+	switch {
+	case errors.Is(err, ErrUncertain):
 		for _, rs := range o.sets {
 			rs.(*diskrowset.RowSet).Close()
 		}
 		return err
+	case err != nil:
+		return errors.Join(err, t.discard(o))
 	}
 	t.i.Store(uint64(p.I))
 	t.maxM.Store(uint64(p.MaxM))

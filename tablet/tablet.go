@@ -28,7 +28,8 @@ type Env struct {
 	NewRowSet func() rowset.ID
 	// SyncLog makes the log durable through the timestamp, in every durability mode.
 	SyncLog func(ctx context.Context, through mvcc.Timestamp) error
-	// Publish makes a change of the tablet durable: one manifest edit.
+	// Publish makes a change of the tablet durable: one manifest edit. After an error
+	// that does not answer ErrUncertain nothing has changed.
 	Publish func(ctx context.Context, p *Publication) error
 }
 

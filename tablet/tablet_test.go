@@ -3,6 +3,7 @@ package tablet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -363,18 +364,20 @@ func TestFailedFlushChangesNothing(t *testing.T) {
 	}
 }
 
-// Files whose publication failed stay: the edit may be on disk.
-func TestFailedPublicationKeepsItsFiles(t *testing.T) {
+// Files whose publication failed go, unless the edit may be on disk.
+func TestFailedPublication(t *testing.T) {
 	broken := errors.New("no more")
 	s := newStore(t, false)
 	s.insert(1, 2, 3)
-	s.publish = func(*Publication) error { return broken }
 	s.t.Rotate()
-	if _, err := s.t.Flush(bg); !errors.Is(err, broken) {
-		t.Fatal(err)
-	}
-	if names, _ := s.fs.List("data"); len(names) != 1 || s.t.Watermark() != 0 {
-		t.Fatalf("files %v, watermark %d", names, s.t.Watermark())
+	for files, err := range []error{broken, fmt.Errorf("%w: %w", ErrUncertain, broken)} {
+		s.publish = func(*Publication) error { return err }
+		if _, err := s.t.Flush(bg); !errors.Is(err, broken) {
+			t.Fatal(err)
+		}
+		if names, _ := s.fs.List("data"); len(names) != files || s.t.Watermark() != 0 {
+			t.Fatalf("after %v: files %v, watermark %d", err, names, s.t.Watermark())
+		}
 	}
 	s.publish = nil
 	s.flush()

@@ -198,7 +198,7 @@ func syncFiles(segments []*segment, through Position) error {
 // failLocked ends the log: the first error is returned from now on.
 func (l *Log) failLocked(err error) {
 	if l.mu.err == nil {
-		l.mu.err = fmt.Errorf("log failed, reopen the store: %w", err)
+		l.mu.err = fmt.Errorf("%w: %w", ErrFailed, err)
 	}
 	l.mu.changed.Broadcast()
 }

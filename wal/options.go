@@ -11,6 +11,10 @@ import (
 // ErrClosed is returned by calls on a log that is closed.
 var ErrClosed = errors.New("log is closed")
 
+// ErrFailed is returned by calls on a log of which it is not known what is on disk. It
+// takes nothing more until it is opened again.
+var ErrFailed = errors.New("log failed, reopen the store")
+
 // ErrReadOnly is returned by Start on a log that was opened for reading.
 var ErrReadOnly = errors.New("log is read-only")
 
