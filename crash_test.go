@@ -10,57 +10,54 @@ import (
 	"github.com/minikudu/minikudu/vfs/errorfs"
 )
 
-// script runs everything that writes, with one writer: create, commit, flush, roll and
-// trim of the log, drop, close, reopen.
-func script(fs vfs.FS, j *journal, o *minikudu.Options) error {
+// script is everything that writes, as one writer does it in four sessions: create,
+// commit, flush, roll and trim of the log, drop, close, reopen.
+func script(j *journal, batches int) [][]func(*minikudu.DB) error {
 	b := int64(0)
-	batches := func(db *minikudu.DB, n int) error {
-		for range n {
-			if err := j.commit(db, b, tagRows(b)); err != nil {
-				return err
+	commit := func(n int) func(*minikudu.DB) error {
+		done := 0
+		return func(db *minikudu.DB) error {
+			for ; done < n; done++ {
+				if err := j.commit(db, b, tagRows(b)); err != nil {
+					return err
+				}
+				b++
 			}
-			b++
+			return nil
 		}
-		return nil
 	}
-	flush := func(db *minikudu.DB, name string) error {
-		tab, err := db.Table(name)
-		if err != nil {
+	commitC := func(db *minikudu.DB) error {
+		if err := j.commit(db, b, map[string]int{"c": 30}); err != nil {
 			return err
 		}
-		return tab.Flush(ctx)
-	}
-	onlyC := func(db *minikudu.DB) error {
 		b++
-		return j.commit(db, b-1, map[string]int{"c": 30})
+		return nil
 	}
-	first := []func(*minikudu.DB) error{
-		func(db *minikudu.DB) error { return j.create(db, "a") },
-		func(db *minikudu.DB) error { return j.create(db, "b") },
-		func(db *minikudu.DB) error { return batches(db, 6) },
-		func(db *minikudu.DB) error { return flush(db, "a") },
-		func(db *minikudu.DB) error { return batches(db, 4) },
-		func(db *minikudu.DB) error { return j.create(db, "c") },
-		onlyC,
-		func(db *minikudu.DB) error { return flush(db, "c") },
-		onlyC,
-		func(db *minikudu.DB) error { return flush(db, "b") },
-		func(db *minikudu.DB) error { return batches(db, 70) },
-		func(db *minikudu.DB) error { return j.drop(db, "c") },
-		func(db *minikudu.DB) error { return flush(db, "a") },
-		func(db *minikudu.DB) error { return flush(db, "b") },
-		func(db *minikudu.DB) error { return batches(db, 3) },
+	create := func(name string) func(*minikudu.DB) error {
+		return func(db *minikudu.DB) error { return j.create(db, name) }
 	}
-	second := []func(*minikudu.DB) error{
-		func(db *minikudu.DB) error { return flush(db, "b") }, // before anything was logged
-		func(db *minikudu.DB) error { return batches(db, 3) },
-		func(db *minikudu.DB) error { return flush(db, "a") },
+	flush := func(name string) func(*minikudu.DB) error {
+		return func(db *minikudu.DB) error {
+			tab, err := db.Table(name)
+			if err != nil {
+				return err
+			}
+			return tab.Flush(ctx)
+		}
 	}
-	third := []func(*minikudu.DB) error{ // nothing is logged in this run, only flushed
-		func(db *minikudu.DB) error { return flush(db, "b") },
-		func(db *minikudu.DB) error { return flush(db, "a") },
+	dropC := func(db *minikudu.DB) error { return j.drop(db, "c") }
+	return [][]func(*minikudu.DB) error{
+		{create("a"), create("b"), commit(6), flush("a"), commit(4), create("c"), commitC, flush("c"), commitC, flush("b"),
+			commit(batches), dropC, flush("a"), flush("b"), commit(3)},
+		{flush("b"), commit(3), flush("a")}, // begins with a flush before anything is logged
+		{flush("b"), flush("a")},            // nothing is logged at all
+		nil,
 	}
-	for _, steps := range [][]func(*minikudu.DB) error{first, second, third, nil} {
+}
+
+// play runs the script.
+func play(fs vfs.FS, j *journal, o *minikudu.Options) error {
+	for _, steps := range script(j, 70) {
 		if err := session(fs, o, steps); err != nil {
 			return err
 		}
@@ -107,7 +104,7 @@ func moments(t testing.TB, o *minikudu.Options, clone func(*vfs.Mem, errorfs.Cal
 		}
 		return nil
 	})
-	fatal(t, script(wrapped, j, o))
+	fatal(t, play(wrapped, j, o))
 	wrapped.SetHook(nil)
 	out = append(out, moment{errorfs.Call{Name: "the end"}, clone(mem, errorfs.Call{}), j.clone()})
 	return out
@@ -154,6 +151,7 @@ func TestItem118C71PowerCutAtEveryCall(t *testing.T) {
 		{"interval", minikudu.Interval, prefix, []uint64{0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			if full() {
 				c.seeds = []uint64{0, 1, 2, 3, 4, 5, 6, 7}
 			}

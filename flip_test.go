@@ -24,7 +24,7 @@ func smallStore(t testing.TB) *vfs.Mem {
 	db := mustOpen(t, "store", o)
 	fatal(t, j.create(db, "a"))
 	fatal(t, j.create(db, "b"))
-	fatal(t, j.commit(db, 0, map[string]int{"a": 40}))
+	fatal(t, j.commit(db, 0, map[string]int{"a": 12}))
 	tab, err := db.Table("a")
 	fatal(t, err)
 	fatal(t, tab.Flush(ctx))
@@ -197,6 +197,8 @@ func TestC75FlipEveryBit(t *testing.T) {
 	fatal(t, err)
 	for kind, paths := range storeFiles(t, mem) {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			mem := mem.KillClone()
 			total, harmless := 0, 0
 			for _, path := range paths {
 				f := &flipper{t: t, fs: mem, want: want, path: path, bytes: readAll(t, mem, path), harmless: map[int]int{}}
