@@ -3,27 +3,29 @@
 // A [MemRowSet] implements rowset.RowSet. Rows are appended in commit order; a
 // [Source] delivers them in key order to the writer of disk rowsets.
 //
-//	            columns, one store each                     index, in key order
+//	            columns, one store each                     indexes
 //	          ┌───────┬───────┬─────┬──────┬──────┐   ┌──────────────────────────────┐
-//	chunk 0   │ host  │ ts    │ ... │ key  │ time │   │ active tree: at most 65,536  │
-//	8192 rows │       │       │     │      │      │   │ items {16 bytes of key, row} │
-//	          ├───────┼───────┼─────┼──────┼──────┤   ├──────────────────────────────┤
-//	chunk 1   │       │       │     │      │      │   │ runs, sealed: row numbers,   │
-//	          │       │       │     │      │      │   │ key filter, min and max of   │
-//	  ...     └───────┴───────┴─────┴──────┴──────┘   │ every key column             │
-//	                          rows published ──┘      └──────────────────────────────┘
+//	chunk 0   │ host  │ ts    │ ... │ key  │ time │   │ table: hash of key → row     │
+//	8192 rows │       │       │     │      │      │   ├──────────────────────────────┤
+//	          ├───────┼───────┼─────┼──────┼──────┤   │ in key order:                │
+//	chunk 1   │       │       │     │      │      │   │  active tree, rows of small  │
+//	          │       │       │     │      │      │   │  batches: about 65,536 items │
+//	          │       │       │     │      │      │   │  {16 bytes of key, row}      │
+//	  ...     └───────┴───────┴─────┴──────┴──────┘   │  runs, lists of row numbers: │
+//	                          rows published ──┘      │  large batches and old trees │
+//	                                                  └──────────────────────────────┘
 //
-// Append writes cells column by column, then the index, then publishes the number of
+// Append writes cells column by column, then the indexes, then publishes the number of
 // rows. Timestamps ascend with the rows, so what a snapshot sees is a prefix of the
 // rows. Scans in storage order hand out the chunks' memory without a copy.
 //
 // # Concurrency
 //
 // Everything may be called by any number of goroutines. Append serialises itself.
-// Lookup expects the caller to hold locks on the keys. Readers of rows take no lock;
-// lookups and ordered scans take the active tree's, which is held for at most 64
-// inserts, 64 lookups or 1,024 copied rows at a time. Nothing is called while a tree's
-// lock is held; the append mutex is taken before it.
+// Lookup expects the caller to hold locks on the keys. Readers of rows and lookups take
+// no lock; ordered scans take the active tree's, which is held for at most 64 inserts or
+// 1,024 copied rows at a time. Nothing is called while a tree's lock is held; the append
+// mutex is taken before it.
 //
 // # Invariants
 //
@@ -37,6 +39,7 @@
 //	    loaded after it was published.
 //	I5  no key is stored twice, given that callers look keys up under their locks.
 //	I6  a sealed tree and a run never change.
+//	I7  each published row is in any hash table loaded after it was published.
 //
 // Updates and deletes are to hang on rows as chains of mutations whose heads are
 // atomics in a store of their own, beside the insert times. Until then a row is what

@@ -17,20 +17,20 @@ import (
 // MaxRows is the largest number of rows of a memrowset.
 const MaxRows = 1 << 30
 
-// ErrDuplicateKey is returned by Append when a key is among the newest rows already,
-// which the caller should have found out by Lookup. One in a sealed run goes unnoticed.
+// ErrDuplicateKey is returned by Append when a key is stored already, which the caller
+// should have found out by Lookup.
 var ErrDuplicateKey = errors.New("key is in the memrowset already")
 
 // MemRowSet holds the newest rows of a tablet. See the package comment.
 type MemRowSet struct {
 	// Set at New, then read-only.
-	id        rowset.ID
-	schema    *schema.Schema
-	columns   []*column
-	keys      *bytesStore         // encoded keys
-	times     *fixedStore[uint64] // insert timestamps
-	zoneOrder []int               // key columns, those of cheap comparison first
-	width     int                 // bytes of the fixed-width cells of a row
+	id      rowset.ID
+	schema  *schema.Schema
+	columns []*column
+	keys    *bytesStore         // encoded keys
+	table   *table              // of the keys
+	times   *fixedStore[uint64] // insert timestamps
+	width   int                 // bytes of the fixed-width cells of a row
 
 	// Safe on their own.
 	published atomic.Int64 // rows that readers may see
@@ -42,20 +42,28 @@ type MemRowSet struct {
 		sync.Mutex
 		last   mvcc.Timestamp
 		broken error // of an append that failed half-way
-		items  []item
-		ints   []int64
 		rows   []int32
 	}
 }
 
-// index gives key order to the rows: each is in the active tree or in one run.
+// index gives key order to the rows: each is in the active tree or in one run. Only the
+// appender makes a new one, and only at the end does it add to the lists of the old.
 type index struct {
 	active *tree
-	runs   []*run // oldest first
+	runs   []*run // of treeRows rows or more
+	recent []*run // smaller ones
 }
 
-// treeRowBytes is what a row in the active tree is charged: nodes are about 70 % full.
-const treeRowBytes = 36
+const (
+	bulkRows  = 256 // rows appended at once that make a run of their own
+	maxRecent = 64  // recent runs before they are merged
+)
+
+// What a row is charged for its place in the index. Nodes of a tree are about 70 % full.
+const (
+	treeRowBytes = 36
+	runRowBytes  = 4
+)
 
 // New returns an empty memrowset.
 func New(id rowset.ID, s *schema.Schema) *MemRowSet {
@@ -67,13 +75,8 @@ func New(id rowset.ID, s *schema.Schema) *MemRowSet {
 		m.columns = append(m.columns, newColumn(kind, &m.memory))
 		m.width += kind.Width()
 	}
-	for i := range s.NumKey() {
-		m.zoneOrder = append(m.zoneOrder, i)
-	}
-	sort.SliceStable(m.zoneOrder, func(a, b int) bool {
-		return s.Column(m.zoneOrder[a]).Kind() != schema.KindBytes && s.Column(m.zoneOrder[b]).Kind() == schema.KindBytes
-	})
-	m.index.Store(&index{active: newTree(m.keys, s, prefix{})})
+	m.table = newTable(m.keys, &m.memory)
+	m.index.Store(&index{active: newTree(m.keys, prefix{})})
 	return m
 }
 
@@ -150,7 +153,7 @@ func (m *MemRowSet) visible(i mvcc.Interval) (from, to int) {
 }
 
 // Append inserts rows at timestamp ts, which is not below that of an earlier Append:
-// for each index k of which (nil: of every key), in order, the key keys.At(k) with row
+// for each index k of which, ascending (nil: of every key), the key keys.At(k) with row
 // keys.ColumnRow(k) of cols, one vector per schema column. It returns the first row's
 // number; the others follow. Readers see all of the rows at once. The caller holds
 // locks on the keys and knows them to be absent.
@@ -179,7 +182,7 @@ func (m *MemRowSet) Append(ts mvcc.Timestamp, cols []*vector.Vector, keys *rowse
 	case keyPick.n == 0:
 		return rowset.RowID(first), nil
 	}
-	if err := m.appendAll(ts, cols, keys.Encoded, keyPick, m.rowPick(keys, keyPick), first); err != nil {
+	if err := m.appendAll(ts, cols, keys, keyPick, m.rowPick(keys, keyPick), first); err != nil {
 		a.broken = fmt.Errorf("append to memrowset: %w", err)
 		return 0, a.broken
 	}
@@ -201,11 +204,11 @@ func (m *MemRowSet) rowPick(keys *rowset.Keys, p pick) pick {
 	return pick{rows: rows, n: p.n}
 }
 
-// appendAll appends in pieces that fit the active tree.
-func (m *MemRowSet) appendAll(ts mvcc.Timestamp, cols []*vector.Vector, enc *vector.Vector, keys, rows pick, at int) error {
-	for i := 0; i < keys.n; {
-		n := min(keys.n-i, chunkRows, treeRows-m.index.Load().active.len())
-		if err := m.appendPiece(ts, cols, enc, keys.part(i, n), rows.part(i, n), at+i); err != nil {
+// appendAll appends in pieces of at most a chunk.
+func (m *MemRowSet) appendAll(ts mvcc.Timestamp, cols []*vector.Vector, keys *rowset.Keys, which, rows pick, at int) error {
+	for i := 0; i < which.n; {
+		n := min(which.n-i, chunkRows)
+		if err := m.appendPiece(ts, cols, keys, which.part(i, n), rows.part(i, n), at+i); err != nil {
 			return err
 		}
 		i += n
@@ -213,53 +216,74 @@ func (m *MemRowSet) appendAll(ts mvcc.Timestamp, cols []*vector.Vector, enc *vec
 	return nil
 }
 
-func (m *MemRowSet) appendPiece(ts mvcc.Timestamp, cols []*vector.Vector, enc *vector.Vector, keys, rows pick, at int) error {
+func (m *MemRowSet) appendPiece(ts mvcc.Timestamp, cols []*vector.Vector, keys *rowset.Keys, which, rows pick, at int) error {
 	for c, v := range cols {
 		if err := m.columns[c].append(v, rows, at); err != nil {
 			return err
 		}
 	}
 	m.times.fill(uint64(ts), at, rows.n)
-	if err := m.keys.append(enc, keys, at); err != nil {
+	if err := m.keys.append(keys.Encoded, which, at); err != nil {
 		return err
 	}
-	return m.appendIndex(cols, enc, keys, rows, at)
-}
-
-// appendIndex puts rows whose cells and keys are stored into the active tree.
-func (m *MemRowSet) appendIndex(cols []*vector.Vector, enc *vector.Vector, keys, rows pick, at int) error {
-	a, x := &m.append, m.index.Load()
-	if at == 0 && keys.n >= lockSlice { // enough to judge by
-		x = &index{active: newTree(m.keys, m.schema, newPrefix(enc.BytesAt(keys.row(0)), enc.BytesAt(keys.row(keys.n-1))))}
-		m.index.Store(x)
-	}
-	a.items = a.items[:0]
-	for i := range keys.n {
-		a.items = append(a.items, x.active.prefix.item(enc.BytesAt(keys.row(i)), rowset.RowID(at+i)))
-	}
-	zones := make([]zone, m.schema.NumKey())
-	for c := range zones {
-		zones[c] = zoneOf(cols[c], rows, c == 0, &a.ints)
-	}
-	x.active.widen(zones)
-	if !x.active.insert(a.items) {
+	if !m.table.add(keys, which, at) {
 		return ErrDuplicateKey
 	}
-	m.memory.Add(treeRowBytes * int64(keys.n))
+	if which.n >= bulkRows {
+		m.addRun(at, which.n)
+	} else {
+		m.addToTree(at, which.n)
+	}
+	return nil
+}
+
+// addRun makes rows [at, at+n) a run. When the recent runs are many, or enough, they
+// become one.
+func (m *MemRowSet) addRun(at, n int) {
+	x, r := *m.index.Load(), runOf(m.keys, at, n)
+	x.recent = append(x.recent, r)
+	if at == 0 {
+		x.refit(r)
+	}
+	total := 0
+	for _, r := range x.recent {
+		total += len(r.rows)
+	}
+	switch {
+	case total >= treeRows:
+		r = mergeRuns(x.recent)
+		x.runs, x.recent = append(x.runs, r), nil
+		x.refit(r)
+	case len(x.recent) == maxRecent:
+		x.recent = []*run{mergeRuns(x.recent)}
+	}
+	m.memory.Add(runRowBytes * int64(n))
+	m.index.Store(&x)
+}
+
+// refit makes items that tell the keys of a run apart, as long as there are none.
+func (x *index) refit(r *run) {
+	if x.active.len() == 0 {
+		x.active = newTree(r.keys, newPrefix(r.first(), r.last()))
+	}
+}
+
+// addToTree puts rows [at, at+n) into the active tree, and seals it when it is full.
+func (m *MemRowSet) addToTree(at, n int) {
+	x := m.index.Load()
+	x.active.insert(at, n)
+	m.memory.Add(treeRowBytes * int64(n))
 	if x.active.len() >= treeRows {
 		m.seal(x)
 	}
-	return nil
 }
 
 // seal replaces the active tree, which only the appender changes, by a run. Readers
 // keep reading the tree until the run is complete.
 func (m *MemRowSet) seal(x *index) {
 	r := x.active.seal()
-	m.memory.Add(r.bytes() - treeRowBytes*int64(len(r.rows)))
-	runs := append(x.runs[:len(x.runs):len(x.runs)], r)
-	p := newPrefix(m.keys.at(r.rows[0]), m.keys.at(r.rows[len(r.rows)-1]))
-	m.index.Store(&index{active: newTree(m.keys, m.schema, p), runs: runs})
+	m.memory.Add((runRowBytes - treeRowBytes) * int64(len(r.rows)))
+	m.index.Store(&index{active: newTree(m.keys, newPrefix(r.first(), r.last())), runs: append(x.runs, r), recent: x.recent})
 }
 
 // ReadRow appends the cells of a row to dst, one vector for each of the columns.

@@ -221,7 +221,7 @@ func TestC16EveryKeyIsFound(t *testing.T) {
 		}
 		return fmt.Sprintf("key-%07d", i*7919%1_000_003)
 	}
-	const n = 2*treeRows + 5000
+	const n = 2*treeRows + 15_000
 	var rows []row
 	for i := range n {
 		rows = append(rows, row{str(key(i)), i64(i)})
@@ -239,9 +239,11 @@ func TestC16EveryKeyIsFound(t *testing.T) {
 		at += k
 		size = min(size+1+size/8, 9000)
 	}
-	if x := m.index.Load(); len(x.runs) != 2 || x.active.len() != 5000 {
-		t.Fatalf("%d runs and %d rows in the tree", len(x.runs), x.active.len())
+	x := m.index.Load()
+	if len(x.runs) == 0 || len(x.recent) == 0 || x.active.len() == 0 {
+		t.Fatalf("%d runs, %d recent ones and %d rows in the tree: one of them is not tested", len(x.runs), len(x.recent), x.active.len())
 	}
+	checkOrder(t, m)
 	if found := lookup(t, m, rows...); len(found) != n {
 		t.Errorf("%d of %d keys found together", len(found), n)
 	}
@@ -253,6 +255,43 @@ func TestC16EveryKeyIsFound(t *testing.T) {
 			t.Errorf("a longer key than %d is found", i)
 		}
 	}
+}
+
+// checkOrder checks that a flush gets every row once, in key order.
+func checkOrder(t *testing.T, m *MemRowSet) {
+	t.Helper()
+	src := m.Source(mvcc.Max)
+	if int64(src.Rows()) != m.Rows() {
+		t.Fatalf("source of %d rows, want %d", src.Rows(), m.Rows())
+	}
+	for i := 1; i < src.Rows(); i++ {
+		if bytes.Compare(m.keys.at(src.rows[i-1]), m.keys.at(src.rows[i])) >= 0 {
+			t.Fatalf("rows %d and %d do not ascend", i-1, i)
+		}
+	}
+}
+
+// Many batches of the smallest size that makes a run: they are merged when they are
+// many, and again when they are large enough.
+func TestRecentRunsAreMerged(t *testing.T) {
+	s := newSchema(t, 1, schema.Column{Type: schema.Int64})
+	m := New(1, s)
+	largest := 0
+	for i := range treeRows/bulkRows + maxRecent {
+		var rows []row
+		for k := range bulkRows {
+			rows = append(rows, row{i64(k*100_003 + i)})
+		}
+		cols, keys := batch(t, s, rows)
+		if _, err := m.Append(mvcc.Timestamp(i+1), cols, keys, nil); err != nil {
+			t.Fatal(err)
+		}
+		largest = max(largest, len(m.index.Load().recent))
+	}
+	if x := m.index.Load(); len(x.runs) != 1 || largest != maxRecent-1 {
+		t.Errorf("%d runs, %d recent ones at most", len(x.runs), largest)
+	}
+	checkOrder(t, m)
 }
 
 // dictionary returns v in dictionary form.

@@ -1,8 +1,6 @@
 package memrowset
 
 import (
-	"bytes"
-
 	"github.com/minikudu/minikudu/internal/rowset"
 )
 
@@ -38,9 +36,11 @@ func newWalker(m *MemRowSet, b bounds, from, to int, order rowset.Order) *walker
 		reverse: order == rowset.KeyReverse, merged: order != rowset.Unordered}
 	x := m.index.Load()
 	w.prefix = x.active.prefix
-	for _, r := range x.runs {
-		lo, hi := r.within(b)
-		w.add(&cursor{run: r, lo: lo, hi: hi})
+	for _, runs := range [][]*run{x.runs, x.recent} {
+		for _, r := range runs {
+			lo, hi := r.within(b)
+			w.add(&cursor{run: r, lo: lo, hi: hi})
+		}
 	}
 	w.add(&cursor{tree: x.active})
 	if w.merged {
@@ -55,18 +55,6 @@ func (w *walker) add(c *cursor) {
 	if w.fill(c) {
 		w.cursors = append(w.cursors, c)
 	}
-}
-
-// within returns the positions [lo, hi) of the run's rows within the bounds.
-func (r *run) within(b bounds) (lo, hi int) {
-	hi = len(r.rows)
-	if b.upper != nil {
-		hi = r.search(b.upper)
-	}
-	if b.lower != nil {
-		lo = min(r.search(b.lower), hi)
-	}
-	return lo, hi
 }
 
 // fill prepares the next rows of a cursor; false at its end.
@@ -179,10 +167,5 @@ func (w *walker) sink(i int) {
 
 // before reports whether the current row of a comes before that of b.
 func (w *walker) before(a, b *cursor) bool {
-	x, y := &a.buf[a.i], &b.buf[b.i]
-	c := comparePrefix(x, y)
-	if c == 0 {
-		c = bytes.Compare(w.keys.at(x.row), w.keys.at(y.row))
-	}
-	return c < 0 != w.reverse
+	return itemBefore(w.keys, &a.buf[a.i], &b.buf[b.i]) != w.reverse
 }

@@ -72,6 +72,25 @@ func (x *model) seal(*rapid.T) {
 	}
 }
 
+// bulk makes the active tree a recent run, as if its rows had come in one large batch.
+func (x *model) bulk(t *rapid.T) {
+	x.seal(t)
+	idx := *x.m.index.Load()
+	if n := len(idx.runs); n > 0 {
+		idx.runs, idx.recent = idx.runs[:n-1], append(idx.recent, idx.runs[n-1])
+		x.m.index.Store(&idx)
+	}
+}
+
+// merge makes the recent runs one, as if they were many.
+func (x *model) merge(*rapid.T) {
+	idx := *x.m.index.Load()
+	if len(idx.recent) > 0 {
+		idx.recent = []*run{mergeRuns(idx.recent)}
+		x.m.index.Store(&idx)
+	}
+}
+
 // want returns the keys that a scan must deliver, ascending.
 func (x *model) want(spec *rowset.ScanSpec, keep func(row) bool) []string {
 	var keys []string
@@ -204,7 +223,7 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := &model{schema: s, m: New(1, s), rows: map[string]row{}, times: map[string]mvcc.Timestamp{}, now: 1}
 		t.Repeat(map[string]func(*rapid.T){
-			"insert": x.insert, "seal": x.seal, "scan": x.scan, "scan again": x.scan, "lookup": x.lookup, "source": x.source,
+			"insert": x.insert, "seal": x.seal, "bulk": x.bulk, "merge": x.merge, "scan": x.scan, "scan again": x.scan, "lookup": x.lookup, "source": x.source,
 			"": func(t *rapid.T) {
 				if x.m.Rows() != int64(len(x.rows)) {
 					t.Fatalf("%d rows, want %d", x.m.Rows(), len(x.rows))

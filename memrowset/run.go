@@ -3,105 +3,140 @@ package memrowset
 import (
 	"bytes"
 	"sort"
+	"sync"
 
-	"github.com/minikudu/minikudu/internal/filter"
 	"github.com/minikudu/minikudu/internal/rowset"
 )
 
-// sampleRows is the distance of the rows whose prefix a run keeps for the search.
-const sampleRows = 16
-
-// run is a sealed tree: its rows in key order, read without a lock.
+// run is a list of rows in key order that does not change.
 type run struct {
-	keys    *bytesStore
-	prefix  prefix
-	rows    []rowset.RowID
-	samples []item // of rows 0, sampleRows, 2·sampleRows, …
-	filter  *filter.Filter
-	zones   []zone
+	keys *bytesStore
+	rows []rowset.RowID
+}
+
+// runOf returns the run of rows [at, at+n), which stand in key order.
+func runOf(keys *bytesStore, at, n int) *run {
+	r := &run{keys: keys, rows: make([]rowset.RowID, n)}
+	for i := range r.rows {
+		r.rows[i] = rowset.RowID(at + i)
+	}
+	return r
 }
 
 // seal turns a tree that nobody changes any more into a run.
 func (t *tree) seal() *run {
-	n := t.items.Len()
-	r := &run{keys: t.keys, prefix: t.prefix, rows: make([]rowset.RowID, 0, n), filter: filter.New(n), zones: t.zones,
-		samples: make([]item, 0, n/sampleRows+1)}
+	r := &run{keys: t.keys, rows: make([]rowset.RowID, 0, t.items.Len())}
 	t.items.Ascend(func(it item) bool {
-		if len(r.rows)%sampleRows == 0 {
-			r.samples = append(r.samples, it)
-		}
 		r.rows = append(r.rows, it.row)
-		l := filter.Locate(t.keys.at(it.row))
-		r.filter.Add(&l)
 		return true
 	})
 	return r
 }
 
-// bytes returns the memory of the run.
-func (r *run) bytes() int64 {
-	return int64(4*cap(r.rows) + itemBytes*cap(r.samples) + r.filter.Size())
-}
-
-// lookup calls found for each open key of q that the run holds.
-func (r *run) lookup(q *probe) {
-	if !q.meets(r.zones) {
-		return
-	}
-	at := 0 // keys ascend, so no key lies in a sample before that of the last one
-	for _, p := range q.open {
-		if !q.inside(p, r.zones) || !r.filter.Test(q.locations(p)) {
-			continue
-		}
-		key := q.key(p)
-		it := r.prefix.item(key, probeRow)
-		at = r.sample(key, &it, at)
-		if i := r.searchFrom(key, at); i < len(r.rows) && bytes.Equal(r.keys.at(r.rows[i]), key) {
-			q.found(p, r.rows[i])
-		}
-	}
-}
+// first and last return the keys at the ends of the run.
+func (r *run) first() []byte { return r.keys.at(r.rows[0]) }
+func (r *run) last() []byte  { return r.keys.at(r.rows[len(r.rows)-1]) }
 
 // search returns the position of the first row whose key is not below key.
 func (r *run) search(key []byte) int {
-	it := r.prefix.item(key, probeRow)
-	return r.searchFrom(key, r.sample(key, &it, 0))
+	chunks := *r.keys.chunks.Load()
+	return sort.Search(len(r.rows), func(i int) bool {
+		return bytes.Compare(valueAt(chunks, r.rows[i]), key) >= 0
+	})
 }
 
-// sample returns the last sample whose key is not above key, or 0, given that no
-// earlier one than from is. It doubles its steps, then halves them.
-func (r *run) sample(key []byte, it *item, from int) int {
-	lo, step := from, 1
-	for lo+step < len(r.samples) && !r.sampleAbove(lo+step, key, it) {
-		lo += step
-		step *= 2
+// within returns the positions [lo, hi) of the run's rows within the bounds.
+func (r *run) within(b bounds) (lo, hi int) {
+	hi = len(r.rows)
+	if b.upper != nil {
+		hi = r.search(b.upper)
 	}
-	hi := min(lo+step, len(r.samples)) // above key, or past the end
-	for hi-lo > 1 {
-		if mid := int(uint(lo+hi) / 2); r.sampleAbove(mid, key, it) {
-			hi = mid
-		} else {
-			lo = mid
+	if b.lower != nil {
+		lo = min(r.search(b.lower), hi)
+	}
+	return lo, hi
+}
+
+// merger merges runs into one by passes that merge neighbours (Knuth, "The Art of
+// Computer Programming", vol. 3, 5.2.4). It is memory that is used again.
+type merger struct {
+	src, dst []item
+	ends     []int // of the runs in src
+}
+
+var mergers = sync.Pool{New: func() any { return new(merger) }}
+
+// mergeRuns returns one run of all rows of the given ones.
+func mergeRuns(runs []*run) *run {
+	m := mergers.Get().(*merger)
+	defer mergers.Put(m)
+	m.load(runs)
+	for len(m.ends) > 1 {
+		m.pass(runs[0].keys)
+	}
+	out := &run{keys: runs[0].keys, rows: make([]rowset.RowID, len(m.src))}
+	for i := range m.src {
+		out.rows[i] = m.src[i].row
+	}
+	return out
+}
+
+// load makes items of the rows, one run after the other.
+func (m *merger) load(runs []*run) {
+	first, last := runs[0].first(), runs[0].last()
+	for _, r := range runs[1:] {
+		if k := r.first(); bytes.Compare(k, first) < 0 {
+			first = k
+		}
+		if k := r.last(); bytes.Compare(k, last) > 0 {
+			last = k
 		}
 	}
-	return lo
-}
-
-// sampleAbove reports whether the key of sample i is above key.
-func (r *run) sampleAbove(i int, key []byte, it *item) bool {
-	s := &r.samples[i]
-	if c := comparePrefix(s, it); c != 0 {
-		return c > 0
+	p, chunks := newPrefix(first, last), *runs[0].keys.chunks.Load()
+	m.src, m.ends = m.src[:0], m.ends[:0]
+	for _, r := range runs {
+		for _, row := range r.rows {
+			m.src = append(m.src, p.item(valueAt(chunks, row), row))
+		}
+		m.ends = append(m.ends, len(m.src))
 	}
-	return bytes.Compare(r.keys.at(s.row), key) > 0
 }
 
-// searchFrom ends the search within the rows of a sample.
-func (r *run) searchFrom(key []byte, sample int) int {
-	from := sample * sampleRows
-	rows := r.rows[from:min(from+sampleRows, len(r.rows))]
-	chunks := *r.keys.chunks.Load()
-	return from + sort.Search(len(rows), func(i int) bool {
-		return bytes.Compare(valueAt(chunks, rows[i]), key) >= 0
-	})
+// pass merges each run of src with its neighbour.
+func (m *merger) pass(keys *bytesStore) {
+	if cap(m.dst) < len(m.src) {
+		m.dst = make([]item, len(m.src), cap(m.src))
+	}
+	m.dst = m.dst[:len(m.src)]
+	from, ends := 0, m.ends[:0]
+	for i := 0; i < len(m.ends); i += 2 {
+		mid, to := m.ends[i], m.ends[min(i+1, len(m.ends)-1)]
+		mergePair(keys, m.dst[from:to], m.src[from:mid], m.src[mid:to])
+		from, ends = to, append(ends, to)
+	}
+	m.src, m.dst, m.ends = m.dst, m.src, ends
+}
+
+// mergePair merges two runs into dst.
+func mergePair(keys *bytesStore, dst, x, y []item) {
+	for len(x) > 0 && len(y) > 0 {
+		if itemBefore(keys, &y[0], &x[0]) {
+			dst[0], y = y[0], y[1:]
+		} else {
+			dst[0], x = x[0], x[1:]
+		}
+		dst = dst[1:]
+	}
+	copy(dst[copy(dst, x):], y)
+}
+
+// itemBefore reports whether x comes before y, an item of another row, in key order.
+func itemBefore(keys *bytesStore, x, y *item) bool {
+	if x.hi != y.hi {
+		return x.hi < y.hi
+	}
+	if x.lo != y.lo {
+		return x.lo < y.lo
+	}
+	return bytes.Compare(keys.at(x.row), keys.at(y.row)) < 0
 }

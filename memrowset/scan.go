@@ -36,10 +36,12 @@ func (m *MemRowSet) Scan(_ context.Context, spec *rowset.ScanSpec) (rowset.Itera
 // few reports whether the bounds leave so few rows that gathering them is cheaper than
 // testing every key, judged by the runs.
 func (m *MemRowSet) few(b bounds) bool {
-	in, all := 0, 0
-	for _, r := range m.index.Load().runs {
-		lo, hi := r.within(b)
-		in, all = in+hi-lo, all+len(r.rows)
+	in, all, x := 0, 0, m.index.Load()
+	for _, runs := range [][]*run{x.runs, x.recent} {
+		for _, r := range runs {
+			lo, hi := r.within(b)
+			in, all = in+hi-lo, all+len(r.rows)
+		}
 	}
 	return in <= all/4
 }

@@ -9,16 +9,14 @@ import (
 	"github.com/google/btree"
 
 	"github.com/minikudu/minikudu/internal/rowset"
-	"github.com/minikudu/minikudu/schema"
 )
 
 const (
 	treeRows   = 1 << 16 // rows of a tree before it is sealed
 	treeDegree = 64
-	lockSlice  = 64   // inserts or lookups under one hold of a tree's lock
+	lockSlice  = 64   // inserts under one hold of a tree's lock
 	walkSlice  = 1024 // rows an ordered reader copies under one hold
 	probeRow   = rowset.RowID(math.MaxUint32)
-	itemBytes  = 24
 )
 
 // item is a row in key order: 16 bytes of its key as two big-endian numbers, and its
@@ -66,22 +64,7 @@ func (p *prefix) outside(key []byte, row rowset.RowID) item {
 	return item{math.MaxUint64, math.MaxUint64, row}
 }
 
-// comparePrefix orders items by their prefixes; 0 leaves the order to the keys.
-func comparePrefix(a, b *item) int {
-	switch {
-	case a.hi < b.hi:
-		return -1
-	case a.hi > b.hi:
-		return 1
-	case a.lo < b.lo:
-		return -1
-	case a.lo > b.lo:
-		return 1
-	}
-	return 0
-}
-
-// tree gives key order to at most treeRows rows and one batch. A B-tree allows no
+// tree gives key order to about treeRows rows at most. A B-tree allows no
 // reader beside a writer, so both hold mu, briefly. Once the tree is sealed nothing
 // changes it, and readers that began before go on with it.
 type tree struct {
@@ -92,11 +75,10 @@ type tree struct {
 	mu    sync.Mutex
 	items *btree.BTreeG[item]
 	probe []byte // the key of an item of probeRow
-	zones []zone // of the rows in items and of those about to be inserted
 }
 
-func newTree(keys *bytesStore, s *schema.Schema, p prefix) *tree {
-	t := &tree{keys: keys, prefix: p, zones: make([]zone, s.NumKey())}
+func newTree(keys *bytesStore, p prefix) *tree {
+	t := &tree{keys: keys, prefix: p}
 	t.items = btree.NewG(treeDegree, t.lessLocked)
 	return t
 }
@@ -122,57 +104,19 @@ func (t *tree) keyLocked(row rowset.RowID) []byte {
 // len returns the number of rows; only the appender may ask.
 func (t *tree) len() int { return t.items.Len() }
 
-// widen makes the tree's zones include others, before the rows are inserted.
-func (t *tree) widen(zones []zone) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for c := range zones {
-		t.zones[c].widen(&zones[c])
+// insert adds rows [at, at+n), whose keys are stored and not in the tree.
+func (t *tree) insert(at, n int) {
+	for end := at + n; at < end; at += lockSlice {
+		t.insertSlice(at, min(end, at+lockSlice))
 	}
 }
 
-// insert adds rows whose keys are stored already. It stops at a key that the tree
-// holds and returns false; the row that was there stays.
-func (t *tree) insert(items []item) bool {
-	for len(items) > 0 {
-		n := min(len(items), lockSlice)
-		if !t.insertSlice(items[:n]) {
-			return false
-		}
-		items = items[n:]
-	}
-	return true
-}
-
-func (t *tree) insertSlice(items []item) bool {
+func (t *tree) insertSlice(from, to int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, it := range items {
-		if old, found := t.items.ReplaceOrInsert(it); found {
-			t.items.ReplaceOrInsert(old)
-			return false
-		}
+	for row := rowset.RowID(from); row < rowset.RowID(to); row++ {
+		t.items.ReplaceOrInsert(t.prefix.item(t.keys.at(row), row))
 	}
-	return true
-}
-
-// lookup calls found for each of the keys at the given positions that the tree holds.
-func (t *tree) lookup(q *probe, positions []int32) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !q.meets(t.zones) {
-		return
-	}
-	for _, p := range positions {
-		if !q.inside(p, t.zones) {
-			continue
-		}
-		t.probe = q.key(p)
-		if it, ok := t.items.Get(t.prefix.item(t.probe, probeRow)); ok {
-			q.found(p, it.row)
-		}
-	}
-	t.probe = nil
 }
 
 // bounds are the keys an ordered read is restricted to, nil where it is not.
