@@ -231,31 +231,58 @@ func (o *output) takesWhole(b *rowset.Batch) bool {
 	if o.left >= 0 && int64(b.Rows) > o.left {
 		return false
 	}
+	bytes := 0
 	for _, v := range b.Columns {
-		if v.Dict() != nil {
+		switch {
+		case v.Dict() != nil:
 			return false
+		case v.Kind() == schema.KindBytes:
+			bytes += cellBytes(v)
 		}
 	}
-	return true
+	return bytes <= maxBatchBytes || b.Rows == 1
 }
 
 // fitting returns how many of the rows, one at least, have no more than
 // maxBatchBytes of variable-length cells.
 func fitting(columns []*vector.Vector, rows []int32) int {
-	n := len(rows)
-	for _, v := range columns {
-		if v.Kind() != schema.KindBytes || v.Dict() == nil && len(v.Data()) <= maxBatchBytes {
-			continue
+	if atMost(columns, rows) <= maxBatchBytes {
+		return len(rows)
+	}
+	total := 0
+	for k, r := range rows {
+		for _, v := range columns {
+			if v.Kind() == schema.KindBytes {
+				total += len(v.BytesAt(int(r)))
+			}
 		}
-		total := 0
-		for k, r := range rows[:n] {
-			if total += len(v.BytesAt(int(r))); total > maxBatchBytes && k > 0 {
-				n = k
-				break
+		if total > maxBatchBytes && k > 0 {
+			return k
+		}
+	}
+	return len(rows)
+}
+
+// atMost returns an upper bound of the bytes of the rows' variable-length cells.
+func atMost(columns []*vector.Vector, rows []int32) (n int) {
+	for _, v := range columns {
+		switch {
+		case v.Kind() != schema.KindBytes:
+		case v.Dict() == nil:
+			n += cellBytes(v)
+		default:
+			for _, r := range rows {
+				n += len(v.BytesAt(int(r)))
 			}
 		}
 	}
 	return n
+}
+
+// cellBytes returns the bytes of all cells of a plain vector of bytes.
+func cellBytes(v *vector.Vector) int {
+	offsets := v.Offsets()
+	return int(offsets[v.Len()] - offsets[0])
 }
 
 // gather fills the result with the given rows of b.

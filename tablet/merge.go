@@ -11,9 +11,12 @@ import (
 	"github.com/minikudu/minikudu/vector"
 )
 
-// mergeRows is the number of rows of a batch that was put together from several
-// rowsets.
-const mergeRows = 4096
+// mergeRows and mergeBytes bound a batch that was put together from several rowsets:
+// its rows, and about its variable-length cells.
+const (
+	mergeRows  = 4096
+	mergeBytes = 4 << 20
+)
 
 // merge delivers the rows of several rowsets in key order, ascending or descending.
 // A rowset whose range the merge has not reached stays closed. Where one rowset has
@@ -26,7 +29,7 @@ type merge struct {
 	heap    []*cursor
 	pending *cursor // its batch was handed out whole; advance before going on
 	out     rowset.Batch
-	rows    []int32
+	room    int // bytes of cells that out may still take
 	done    func()
 }
 
@@ -37,6 +40,7 @@ type cursor struct {
 	batch *rowset.Batch
 	rows  []int32 // selected rows of the batch
 	pos   int     // in rows
+	width int     // bytes of variable-length cells of a row, on average
 	key   []byte  // of the present row, or the bound of a rowset not yet opened
 	bound bool    // key is a bound
 	blind bool    // no bound is known: open before anything else
@@ -98,7 +102,7 @@ func (m *merge) Next(ctx context.Context) (*rowset.Batch, error) {
 		}
 	}
 	m.clear()
-	for len(m.heap) > 0 && m.out.Rows < m.max {
+	for len(m.heap) > 0 && m.out.Rows < m.max && m.room > 0 {
 		c := m.heap[0]
 		if c.it == nil {
 			if err := m.open(ctx, c); err != nil {
@@ -110,6 +114,9 @@ func (m *merge) Next(ctx context.Context) (*rowset.Batch, error) {
 		if n == len(c.rows) && m.out.Rows == 0 {
 			m.pending = c
 			return c.batch, nil
+		}
+		if c.width > 0 {
+			n = min(n, m.room/c.width+1)
 		}
 		if err := m.take(ctx, c, min(n, m.max-m.out.Rows)); err != nil {
 			return nil, err
@@ -123,7 +130,7 @@ func (m *merge) Next(ctx context.Context) (*rowset.Batch, error) {
 }
 
 func (m *merge) clear() {
-	m.out = rowset.Batch{}
+	m.out, m.room = rowset.Batch{}, mergeBytes
 	m.out.Columns = make([]*vector.Vector, len(m.spec.Columns))
 	for i, col := range m.spec.Columns {
 		m.out.Columns[i] = vector.New(m.spec.Schema.Column(col).Kind(), 0)
@@ -154,11 +161,25 @@ func (m *merge) advance(ctx context.Context, c *cursor) error {
 		heap.Pop(m) // c is at the top
 		return nil
 	}
-	c.batch, c.pos = b, 0
+	c.batch, c.pos, c.width = b, 0, width(b)
 	c.rows = b.AppendSelected(c.rows[:0])
 	c.key = b.Keys.BytesAt(int(c.rows[0]))
 	heap.Fix(m, 0)
 	return nil
+}
+
+// width returns the bytes of variable-length cells of a row of b, on average.
+func width(b *rowset.Batch) (n int) {
+	for _, v := range b.Columns {
+		if v.Dict() != nil {
+			v = v.Dict()
+		}
+		if v.Kind() == schema.KindBytes && v.Len() > 0 {
+			offsets := v.Offsets()
+			n += int(offsets[v.Len()]-offsets[0]) / v.Len()
+		}
+	}
+	return n
 }
 
 // runLength returns how many rows of the top cursor come before every other cursor.
@@ -206,6 +227,7 @@ func (m *merge) take(ctx context.Context, c *cursor, n int) error {
 		}
 	}
 	m.out.Rows += n
+	m.room -= n * c.width
 	if c.pos += n; c.pos == len(c.rows) {
 		return m.advance(ctx, c)
 	}
