@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// exactCells bounds the work of the exact search for one plan, in cells of its tables,
-// to some tenths of a second. Edges are searched from the most promising one on, so
-// that what remains is not worth much. A tablet of some hundred rowsets and the usual
-// budget is far below it.
+// exactCells bounds the work of the exact search for one plan, in bits of its tables,
+// to some tenths of a second and 32 MiB. Edges are searched from the most promising one
+// on, so that what remains is not worth much. A tablet of some hundred rowsets and the
+// usual budget is far below it.
 const exactCells = 1 << 27
 
 // exact searches for better plans from the edges that promise more than the ratio.
@@ -27,7 +27,7 @@ func (s *search) exact(edges []edge) {
 			weight += s.candidates[c].weight
 		})
 		capacity := min(weight, s.budget)
-		if cells += int64(len(items)) * capacity; cells > exactCells {
+		if cells += int64(len(items)+64) * capacity; cells > exactCells {
 			return
 		}
 		s.solve(&k, e.left, items, int(capacity))

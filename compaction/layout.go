@@ -76,7 +76,6 @@ type sweep struct {
 type endpoint struct {
 	key   []byte
 	set   int // -1 for none
-	rank  int // place of the rowset among all, so that their given order has no effect
 	start bool
 }
 
@@ -93,17 +92,15 @@ func newSweep(sets []RowSet, marks ...[]byte) *sweep {
 		points: make([]endpoint, 0, 2*len(sets)+len(marks)),
 		spans:  make([]span, len(sets)),
 	}
-	for rank, i := range keyOrder(sets) {
+	for _, i := range keyOrder(sets) { // so that the order given has no effect
 		r := &sets[i]
 		s.spans[i] = newSpan(r)
-		s.points = append(s.points, endpoint{r.Min, i, rank, true}, endpoint{r.Max, i, rank, false})
+		s.points = append(s.points, endpoint{r.Min, i, true}, endpoint{r.Max, i, false})
 	}
 	for _, key := range marks {
-		s.points = append(s.points, endpoint{key: key, set: -1, rank: -1})
+		s.points = append(s.points, endpoint{key: key, set: -1})
 	}
-	slices.SortStableFunc(s.points, func(a, b endpoint) int {
-		return cmp.Or(bytes.Compare(a.key, b.key), cmp.Compare(a.rank, b.rank))
-	})
+	slices.SortStableFunc(s.points, func(a, b endpoint) int { return bytes.Compare(a.key, b.key) })
 	return s
 }
 

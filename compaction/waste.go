@@ -5,10 +5,10 @@ package compaction
 //
 // Only certain savings may be counted: a row is dead when its delete, in a durable
 // delta, is at or before the mark, and history has expired when the newest change of
-// an UNDO file is. Then a rewritten rowset has no waste until the mark moves or more
-// rows are deleted, and every rewrite for the sake of waste frees at least a fifth of
-// what it reads. So all of them together read at most five times the bytes that are
-// ever written, and they cannot loop.
+// an UNDO file is. Then a rewritten rowset has no waste until the mark moves past more
+// deletes and changes, and every plan that counts on waste frees at least a fifth of a
+// rowset. What it frees was written once and is not freed again, so rewriting for the
+// sake of waste cannot loop: alone, it reads five bytes at most for each one freed.
 type Waste struct {
 	Rows, Dead int64 // stored rows, and those of them that are dead
 	Base       int64 // bytes that the stored rows occupy
