@@ -460,7 +460,8 @@ func (r *replayer) checkWatermarks(got wal.Recovery) error {
 	}
 	for _, t := range r.db.catalog.list {
 		if w := t.tablet.Watermark(); got.LastTimestamp < w {
-			return vfs.Corruptf("the log ends at %d, before the watermark %d of table %q", got.LastTimestamp, w, t.name)
+			return &vfs.CorruptionError{Path: r.db.fs.Join(r.db.dir, logName), Section: "log", Offset: got.End.Offset,
+				Err: fmt.Errorf("it ends at %d in segment %d, before the watermark %d of table %q", got.LastTimestamp, got.End.Segment, w, t.name)}
 		}
 	}
 	return nil

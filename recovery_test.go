@@ -6,9 +6,12 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/minikudu/minikudu"
+	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vfs"
+	"github.com/minikudu/minikudu/vfs/errorfs"
 )
 
 // damaged opens the store for writing and requires that the damage is named, and that
@@ -314,4 +317,240 @@ func TestC71NewDirectoriesAreDurable(t *testing.T) {
 	db = mustOpen(t, "one/two/store", tiny(after))
 	defer mustClose(t, db)
 	fatal(t, j.check(db, durable))
+}
+
+// reopenKilled opens what a kill of the process now would leave and compares.
+func reopenKilled(t *testing.T, mem *vfs.Mem, j *journal) *vfs.Mem {
+	t.Helper()
+	return reopenWith(t, mem.KillClone(), j, durable)
+}
+
+func reopenWith(t *testing.T, f *vfs.Mem, j *journal, p promise) *vfs.Mem {
+	t.Helper()
+	db := mustOpen(t, "store", tiny(f))
+	fatal(t, j.check(db, p))
+	fatal(t, checkVerify(db))
+	mustClose(t, db)
+	return f
+}
+
+// roomy are options under which nothing is flushed unless asked, and the log has one segment.
+func roomy(fs vfs.FS) *minikudu.Options {
+	return &minikudu.Options{FS: fs, MemoryBudget: 8 << 20, FlushBytes: 1 << 20, LogBytes: 64 << 20}
+}
+
+func flushTable(t *testing.T, db *minikudu.DB, name string) {
+	t.Helper()
+	tab, err := db.Table(name)
+	fatal(t, err)
+	fatal(t, tab.Flush(ctx))
+}
+
+// A flush and a crash before its files are synced, before its edit is written, before
+// the edit is synced, after that, and when the log was trimmed: no row is lost or there
+// twice.
+func TestR4R5CrashAroundThePublicationOfAFlush(t *testing.T) {
+	mem, j := vfs.NewMem(), newJournal()
+	f := errorfs.Wrap(mem)
+	o := roomy(f)
+	o.LogBytes = 16 << 10 // the flush trims
+	db := mustOpen(t, "store", o)
+	defer mustClose(t, db)
+	fatal(t, j.create(db, "a"))
+	for b := range int64(5) {
+		fatal(t, j.commit(db, b, map[string]int{"a": 60}))
+	}
+	var clones []*vfs.Mem
+	var calls []string
+	f.SetHook(func(c errorfs.Call) error {
+		if c.Op.Writes() {
+			clones = append(clones, mem.KillClone(), mem.CrashClone(vfs.CrashOptions{}))
+			calls = append(calls, c.String())
+		}
+		return nil
+	})
+	flushTable(t, db, "a")
+	f.SetHook(nil)
+	all := strings.Join(calls, "\n")
+	for _, want := range []string{"create store/data", "sync store/data", "write store/MANIFEST", "sync store/MANIFEST", "remove store/wal"} {
+		if !strings.Contains(all, want) {
+			t.Fatalf("the flush did not %s:\n%s", want, all)
+		}
+	}
+	for _, c := range clones {
+		reopenWith(t, c, j, durable)
+	}
+	reopenKilled(t, mem, j)
+}
+
+// A batch over two tables of which one is flushed past it, before and after a power cut
+// that takes the unsynced log.
+func TestR4BatchOverTwoTablesOneFlushedPastIt(t *testing.T) {
+	for _, d := range []minikudu.Durability{minikudu.Sync, minikudu.NoSync} {
+		mem, j := vfs.NewMem(), newJournal()
+		o := roomy(mem)
+		o.Durability = d
+		db := mustOpen(t, "store", o)
+		fatal(t, j.create(db, "a"))
+		fatal(t, j.create(db, "b"))
+		for b := range int64(4) {
+			fatal(t, j.commit(db, b, map[string]int{"a": 3, "b": 4}))
+		}
+		flushTable(t, db, "a")
+		// The flush has made the log durable through these batches, in every mode.
+		reopenWith(t, mem.CrashClone(vfs.CrashOptions{}), j, durable)
+		for b := range int64(4) {
+			fatal(t, j.commit(db, 10+b, map[string]int{"a": 2, "b": 2}))
+		}
+		again := reopenKilled(t, mem, j)
+		reopenWith(t, again, j, durable) // and once more, after a clean close
+		flushTable(t, db, "b")
+		reopenWith(t, mem.CrashClone(vfs.CrashOptions{}), j, durable)
+		mustClose(t, db)
+	}
+}
+
+// Records of a table that was dropped since are skipped, those of the others are not.
+func TestR10RecordsOfADroppedTable(t *testing.T) {
+	mem, j := vfs.NewMem(), newJournal()
+	db := mustOpen(t, "store", roomy(mem))
+	fatal(t, j.create(db, "a"))
+	fatal(t, j.create(db, "c"))
+	fatal(t, j.commit(db, 0, map[string]int{"a": 3, "c": 4}))
+	fatal(t, j.drop(db, "c"))
+	fatal(t, j.commit(db, 1, map[string]int{"a": 2}))
+	reopenKilled(t, mem, j)
+	// A new table of the name does not get the old one's rows.
+	fatal(t, j.create(db, "c"))
+	f := mem.KillClone()
+	again := mustOpen(t, "store", roomy(f))
+	tab, err := again.Table("c")
+	fatal(t, err)
+	if got, err := tally(tab); err != nil || len(got) > 0 {
+		t.Errorf("rows of a dropped table are in its successor: %v, %v", got, err)
+	}
+	mustClose(t, again)
+	mustClose(t, db)
+}
+
+// R9: however often the others flush, the log is kept from the oldest row in memory.
+func TestR9UnflushedTableAnchorsTheLog(t *testing.T) {
+	mem, j := vfs.NewMem(), newJournal()
+	o := roomy(mem)
+	o.LogBytes = 16 << 10
+	var reasons []string
+	o.Events = &minikudu.EventListener{FlushBegin: func(i minikudu.FlushInfo) { reasons = append(reasons, i.Table+" "+i.Reason) }}
+	db := mustOpen(t, "store", o)
+	fatal(t, j.create(db, "a"))
+	fatal(t, j.create(db, "b"))
+	fatal(t, j.commit(db, 0, map[string]int{"a": 1}))
+	for b := range int64(6) {
+		fatal(t, j.commit(db, 1+b, map[string]int{"b": 80}))
+		flushTable(t, db, "b")
+		reopenKilled(t, mem, j)
+	}
+	mustClose(t, db)
+	reopenWith(t, mem, j, durable)
+}
+
+// A log that ends before what the rowset files hold has lost records.
+func TestR10LogBelowAWatermark(t *testing.T) {
+	mem, j := vfs.NewMem(), newJournal()
+	db := mustOpen(t, "store", roomy(mem))
+	fatal(t, j.create(db, "a"))
+	fatal(t, j.create(db, "b"))
+	for b := range int64(2) { // the second flush writes nothing about the log to the manifest
+		fatal(t, j.commit(db, b, map[string]int{"a": 3, "b": 3}))
+		flushTable(t, db, "a")
+	}
+	f := mem.KillClone()
+	mustClose(t, db)
+	path := storeFiles(t, f)["log"][0]
+	used := len(strings.TrimRight(string(readAll(t, f, path)), "\x00"))
+	overwrite(t, f, path, int64(used-50), make([]byte, 50)) // as if batch 1 had been torn
+	_, err := minikudu.Open("store", roomy(f))
+	var c *vfs.CorruptionError
+	if !errors.As(err, &c) || c.Path == "" || c.Section == "" {
+		t.Errorf("a log that ends below a watermark: %v", err)
+	} else if !strings.Contains(err.Error(), "watermark") {
+		t.Errorf("found by something else: %v", err)
+	}
+}
+
+// Timestamps rise over a restart at which the clock is behind.
+func TestR10TimestampsRiseOverARestart(t *testing.T) {
+	for _, flushed := range []bool{false, true} {
+		mem, j := vfs.NewMem(), newJournal()
+		now := time.Now()
+		o := roomy(mem)
+		o.Now = func() time.Time { return now }
+		db := mustOpen(t, "store", o)
+		fatal(t, j.create(db, "a"))
+		tab, err := db.Table("a")
+		fatal(t, err)
+		commit := func(db *minikudu.DB, b int64) minikudu.Timestamp {
+			var wb minikudu.WriteBatch
+			tab, err := db.Table("a")
+			fatal(t, err)
+			addTagged(&wb, tab, b, 1)
+			res, err := db.Commit(ctx, &wb, nil)
+			fatal(t, err)
+			return res.Timestamp
+		}
+		last := commit(db, 1)
+		if flushed {
+			fatal(t, tab.Flush(ctx))
+		}
+		f := mem.KillClone()
+		mustClose(t, db)
+		now = now.Add(-time.Hour)
+		o.FS = f
+		db = mustOpen(t, "store", o)
+		if next := commit(db, 2); next <= last {
+			t.Errorf("flushed %v: timestamp %d after %d", flushed, next, last)
+		}
+		mustClose(t, db)
+	}
+}
+
+// Generated ids are not used twice, whether the log or only a rowset file holds them.
+func TestR5GeneratedIDsAreNotReused(t *testing.T) {
+	mem := vfs.NewMem()
+	db := mustOpen(t, "store", roomy(mem))
+	spec := minikudu.TableSpec{Key: []string{"k"}, NonUnique: true, Columns: []minikudu.Column{{Name: "k", Type: schema.Int64}}}
+	_, err := db.CreateTable(ctx, "ids", spec)
+	fatal(t, err)
+	for i := range 4 {
+		tab, err := db.Table("ids")
+		fatal(t, err)
+		var wb minikudu.WriteBatch
+		for range 10 {
+			wb.Insert(tab, 1)
+		}
+		_, err = db.Commit(ctx, &wb, nil)
+		fatal(t, err)
+		if i%2 == 0 {
+			fatal(t, tab.Flush(ctx))
+		}
+		f := mem.KillClone()
+		mustClose(t, db)
+		mem = f
+		db = mustOpen(t, "store", roomy(mem))
+	}
+	tab, err := db.Table("ids")
+	fatal(t, err)
+	seen := map[int64]bool{}
+	for b, err := range tab.Scan(ctx, minikudu.Query{Columns: []string{schema.AutoIncrementName}}) {
+		fatal(t, err)
+		for _, id := range b.Column(0).Int64s() {
+			if seen[id] {
+				t.Errorf("id %d twice", id)
+			}
+			seen[id] = true
+		}
+	}
+	if len(seen) != 40 {
+		t.Errorf("%d ids, want 40", len(seen))
+	}
+	mustClose(t, db)
 }
