@@ -63,8 +63,24 @@ type plan struct {
 	explain *Explain
 }
 
+// check refuses what makes no sense.
+func (q *Query) check() error {
+	switch {
+	case q.Limit < 0:
+		return fmt.Errorf("%w: a limit of %d rows", ErrInvalidArgument, q.Limit)
+	case q.BatchRows < 0:
+		return fmt.Errorf("%w: batches of %d rows", ErrInvalidArgument, q.BatchRows)
+	case q.Order > KeyReverse:
+		return fmt.Errorf("%w: unknown order %d", ErrInvalidArgument, q.Order)
+	}
+	return nil
+}
+
 // plan binds the query. columns are schema columns that the scan is to deliver.
 func (t *Table) plan(q *Query, columns []int) (*plan, error) {
+	if err := q.check(); err != nil {
+		return nil, err
+	}
 	filter, err := predicate.Bind(q.Where, t.schema)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,616 @@
+package minikudu_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/minikudu/minikudu"
+	"github.com/minikudu/minikudu/predicate"
+	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/vector"
+	"github.com/minikudu/minikudu/vfs"
+)
+
+func TestBatchOverTwoTables(t *testing.T) {
+	r := newRig(t, minikudu.Options{}, kvSpec())
+	other, err := r.db.CreateTable(ctx, "other", textSpec())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.insert([]any{1, 1})
+	var b minikudu.WriteBatch
+	b.Insert(r.tab, 2, 2)             // 0
+	b.Insert(other, "a", nil, nil)    // 1
+	b.Insert(r.tab, 1, 0)             // 2: live
+	b.Insert(other, "b", 5, nil)      // 3: wrong type
+	b.Insert(other, "a", "x", nil)    // 4: live since row 1
+	b.InsertIgnore(r.tab, 2, 0)       // 5: ignored
+	b.Insert(r.tab, 3, 3, "too much") // 6
+	if b.Len() != 7 || b.Size() == 0 {
+		t.Fatalf("%d rows, %d bytes", b.Len(), b.Size())
+	}
+	for _, all := range []bool{true, false} {
+		before := r.db.Metrics()
+		res, err := r.db.Commit(ctx, &b, &minikudu.CommitOptions{AllOrNothing: all})
+		var rejected *minikudu.RejectedError
+		if !errors.As(err, &rejected) || rejected.Applied == all || !errors.Is(err, minikudu.ErrRowsRejected) ||
+			!errors.Is(err, minikudu.ErrAlreadyPresent) || !errors.Is(err, minikudu.ErrInvalidArgument) {
+			t.Fatalf("all or nothing %v: %v", all, err)
+		}
+		var at []string
+		for i := range rejected.Rows {
+			at = append(at, fmt.Sprint(rejected.Rows[i].Row, rejected.Rows[i].Table))
+		}
+		if got := strings.Join(at, " "); got != "2t 3other 4other 6t" {
+			t.Fatalf("rejected %s", got)
+		}
+		if strings.Contains(err.Error(), "nothing committed") != all || !strings.HasPrefix(err.Error(), "4 rows rejected") || !strings.HasSuffix(err.Error(), "…") {
+			t.Fatalf("message %q", err)
+		}
+		want := minikudu.Result{Timestamp: res.Timestamp, Inserted: 2, Ignored: 1, Rejected: 4}
+		if all {
+			want = minikudu.Result{Timestamp: res.Timestamp, Rejected: 4}
+		}
+		if *res != want || res.Timestamp == 0 {
+			t.Fatalf("result %+v, want %+v", *res, want)
+		}
+		if after := r.db.Metrics(); all && after.LogGroups != before.LogGroups {
+			t.Fatal("a refused batch was logged")
+		}
+	}
+	if r.tab.Rows() != 2 || other.Rows() != 1 {
+		t.Fatalf("%d and %d rows", r.tab.Rows(), other.Rows())
+	}
+}
+
+func TestBatchIsReused(t *testing.T) {
+	r := newRig(t, minikudu.Options{}, kvSpec())
+	other, err := r.db.CreateTable(ctx, "other", kvSpec())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b minikudu.WriteBatch
+	if res := r.commit(&b); res.Inserted != 0 {
+		t.Fatalf("an empty batch: %+v", res)
+	}
+	b.Insert(r.tab, 1, 1)
+	b.Insert(other, 1, 1)
+	b.Insert(r.tab, "bad", 1)
+	if _, err := r.db.Commit(ctx, &b, nil); !errors.Is(err, minikudu.ErrInvalidArgument) {
+		t.Fatal(err)
+	}
+	b.Reset()
+	if b.Len() != 0 {
+		t.Fatalf("%d rows after Reset", b.Len())
+	}
+	if err := r.db.DropTable(ctx, "other"); err != nil {
+		t.Fatal(err)
+	}
+	b.Insert(r.tab, 2, 2)
+	if res := r.commit(&b); res.Inserted != 1 || res.Rejected != 0 {
+		t.Fatalf("result %+v", *res)
+	}
+	if _, err := r.db.Commit(ctx, &b, nil); !errors.Is(err, minikudu.ErrAlreadyPresent) { // without Reset it is the same batch
+		t.Fatal(err)
+	}
+	b.Reset()
+	b.Insert(other, 2, 2)
+	if _, err := r.db.Commit(ctx, &b, nil); !errors.Is(err, minikudu.ErrNotFound) {
+		t.Fatalf("rows for a dropped table: %v", err)
+	}
+	second, err := minikudu.OpenInMemory(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, second)
+	b.Reset()
+	b.Insert(r.tab, 9, 9)
+	if _, err := second.Commit(ctx, &b, nil); !errors.Is(err, minikudu.ErrInvalidArgument) || !strings.Contains(err.Error(), "another DB") {
+		t.Fatalf("rows for another DB: %v", err)
+	}
+	sameSet(t, "rows", r.rows(minikudu.Query{}), [][]any{{int64(1), int64(1)}, {int64(2), int64(2)}})
+}
+
+func TestInsertColumnsRejectsBadCells(t *testing.T) {
+	spec := table([]string{"k"}, col("k", schema.Int32), null(minikudu.Column{Name: "short", Type: schema.Varchar, Length: 2}), null(col("day", schema.Date)),
+		null(minikudu.Column{Name: "d", Type: schema.Decimal32, Precision: 3, Scale: 1}), minikudu.Column{Name: "dflt", Type: schema.Int8, Default: schema.IntValue(schema.KindInt8, 4)})
+	r := newRig(t, minikudu.Options{}, spec)
+	short := vector.New(schema.KindBytes, 5)
+	for _, s := range []string{"ab", "äö", "abc", "", "x"} {
+		_ = short.AppendBytes([]byte(s))
+	}
+	names := []string{"d", "k", "short", "day"}
+	columns := []*vector.Vector{vector.FromFixed(schema.KindInt32, []int32{0, -999, 1, 1000, 5}, nil), vector.FromFixed(schema.KindInt32, []int32{0, 1, 2, 3, 4}, nil),
+		short, vector.FromFixed(schema.KindInt32, []int32{0, 1, 2, 3, 1 << 30}, nil)}
+	var b minikudu.WriteBatch
+	if err := b.InsertColumns(r.tab, names, columns); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.InsertIgnoreColumns(r.tab, names, columns); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.InsertColumns(r.tab, nil, nil); b.Len() != 10 {
+		t.Fatalf("%d rows, %v", b.Len(), err)
+	}
+	res, err := r.db.Commit(ctx, &b, nil)
+	var rejected *minikudu.RejectedError
+	if !errors.As(err, &rejected) || res.Inserted != 2 || res.Ignored != 2 || res.Rejected != 6 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	for i, want := range []struct {
+		row    int
+		column string
+	}{{2, "short"}, {3, "d"}, {4, "day"}, {7, "short"}, {8, "d"}, {9, "day"}} {
+		var v *schema.ValueError
+		if e := &rejected.Rows[i]; e.Row != want.row || !errors.As(e, &v) || v.Column != want.column || v.Row != want.row {
+			t.Errorf("rejection %d: %v, want row %d, column %s", i, e, want.row, want.column)
+		}
+	}
+	day := func(n int64) time.Time { return time.Unix(n*86400, 0).UTC() }
+	sameSet(t, "rows", r.rows(minikudu.Query{}), [][]any{{int64(0), "ab", day(0), "0.0", int64(4)}, {int64(1), "äö", day(1), "-99.9", int64(4)}})
+}
+
+func TestInsertColumnsTakesDictionariesAndSlices(t *testing.T) {
+	r := newRig(t, minikudu.Options{}, textSpec())
+	words := vector.New(schema.KindBytes, 2)
+	_ = words.AppendBytes([]byte("yes"))
+	_ = words.AppendBytes([]byte("no"))
+	valid := vector.NewBitmap(4)
+	for _, i := range []int{0, 1, 3} {
+		valid.Set(i)
+	}
+	keys := vector.New(schema.KindBytes, 4)
+	for _, k := range []string{"0", "1", "2", "3"} {
+		_ = keys.AppendBytes([]byte(k))
+	}
+	codes := vector.FromCodes([]uint8{0, 1, 0, 0}, words, valid)
+	var b minikudu.WriteBatch
+	if err := b.InsertColumns(r.tab, []string{"k", "s", "b"}, []*vector.Vector{keys.Slice(1, 4), codes.Slice(1, 4), codes.Slice(0, 3)}); err != nil {
+		t.Fatal(err)
+	}
+	r.commit(&b)
+	sameSet(t, "rows", r.rows(minikudu.Query{}), [][]any{{"1", "no", []byte("yes")}, {"2", nil, []byte("no")}, {"3", "yes", nil}})
+}
+
+func TestGetErrors(t *testing.T) {
+	r := newRig(t, minikudu.Options{}, metricSpec())
+	r.insert([]any{"a", 1, 1.5, nil, 3})
+	for name, key := range map[string][]any{"too few": {"a"}, "too many": {"a", 1, 2}, "none": nil, "wrong type": {"a", "x"}, "null": {nil, 1}} {
+		if _, err := r.tab.Get(ctx, key...); !errors.Is(err, minikudu.ErrInvalidArgument) || errors.Is(err, minikudu.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := r.tab.Get(ctx, "a", 2); !errors.Is(err, minikudu.ErrNotFound) || !strings.Contains(err.Error(), `"t"`) {
+		t.Errorf("a missing row: %v", err)
+	}
+	row, err := r.tab.Get(ctx, "a", 1)
+	if err != nil || row.Value("nosuch") != nil || row.Value("tag") != nil || row.Cell(4).Int() != 3 || len(row.Values()) != 5 {
+		t.Errorf("row %v, %v", row, err)
+	}
+	cells, err := r.tab.GetColumns(ctx, nil, "a", 1)
+	if err != nil || len(cells) != 5 {
+		t.Errorf("all columns: %v, %v", cells, err)
+	}
+	if cells, err = r.tab.GetColumns(ctx, []string{}, "a", 1); err != nil || len(cells) != 0 {
+		t.Errorf("no columns: %v, %v", cells, err)
+	}
+	kept := row.Values()
+	for range 10 { // a row stays valid
+		if _, err := r.tab.Get(ctx, "a", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if show(row.Values()) != show(kept) {
+		t.Error("a row changed")
+	}
+}
+
+func TestQueryArguments(t *testing.T) {
+	r := newRig(t, minikudu.Options{}, kvSpec())
+	for k := range 100 {
+		r.insert([]any{k, k})
+		if k == 50 {
+			r.flush()
+		}
+	}
+	for _, o := range []minikudu.Order{minikudu.Unordered, minikudu.KeyOrder, minikudu.KeyReverse} {
+		for b, err := range r.tab.Scan(ctx, minikudu.Query{BatchRows: 7, Order: o}) {
+			if err != nil || b.Len() > 7 {
+				t.Fatalf("a batch of %d rows, %v", b.Len(), err)
+			}
+		}
+	}
+	for _, q := range []minikudu.Query{{Limit: -1}, {BatchRows: -1}, {Order: 9}} {
+		failed := false
+		for _, err := range r.tab.Scan(ctx, q) {
+			failed = errors.Is(err, minikudu.ErrInvalidArgument)
+		}
+		if !failed {
+			t.Errorf("the query %+v was accepted", q)
+		}
+	}
+	for _, err := range r.tab.Scan(ctx, minikudu.Query{Where: predicate.Eq("val", "x")}) {
+		if !errors.Is(err, minikudu.ErrInvalidArgument) {
+			t.Errorf("a literal of the wrong type: %v", err)
+		}
+	}
+	if b, err := r.tab.Aggregate(ctx, minikudu.Query{}, []string{"val"}); err != nil || b.Len() != 100 || b.NumColumns() != 1 {
+		t.Errorf("distinct values: %v, %v", b, err)
+	}
+	if _, err := r.tab.Aggregate(ctx, minikudu.Query{}, []string{"key", "key"}, minikudu.Count()); err != nil {
+		t.Errorf("grouped by a column twice: %v", err)
+	}
+}
+
+func TestDetachedBatchStays(t *testing.T) {
+	r := newRig(t, minikudu.Options{}, textSpec())
+	for i := range 200 {
+		r.insert([]any{fmt.Sprintf("%03d", i), fmt.Sprint("word ", i%3), nil})
+		if i == 100 {
+			r.flush()
+		}
+	}
+	want := r.rows(minikudu.Query{Order: minikudu.KeyOrder})
+	var kept []*minikudu.Batch
+	for b, err := range r.tab.Scan(ctx, minikudu.Query{Order: minikudu.KeyOrder, BatchRows: 9}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, b.Detach())
+	}
+	r.flush()
+	mustClose(t, r.db)
+	var got [][]any
+	for _, b := range kept {
+		for i := range b.Len() {
+			got = append(got, b.Row(i))
+		}
+	}
+	sameList(t, "detached batches", got, want)
+}
+
+func TestOptions(t *testing.T) {
+	bad := &minikudu.Options{MaxBatchBytes: -1, FlushBytes: -2, RowSetBytes: -3, LogBytes: -4, MaxOpenFiles: -5, SyncInterval: -6, MemoryBudget: 1, Durability: 9}
+	err := bad.Validate()
+	if !errors.Is(err, minikudu.ErrInvalidArgument) {
+		t.Fatalf("error %v", err)
+	}
+	for _, name := range []string{"MaxBatchBytes", "FlushBytes", "RowSetBytes", "LogBytes", "MaxOpenFiles", "SyncInterval", "MemoryBudget", "Durability"} {
+		if !strings.Contains(err.Error(), name) {
+			t.Errorf("%s is not in %v", name, err)
+		}
+	}
+	bad.FS = vfs.NewMem()
+	if _, err := minikudu.Open("db", bad); !errors.Is(err, minikudu.ErrInvalidArgument) {
+		t.Errorf("open with bad options: %v", err)
+	}
+	if names, err := bad.FS.List("db"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a refused open made %v", names)
+	}
+	s := (&minikudu.Options{Durability: minikudu.Interval, MemoryBudget: 64 << 20}).String()
+	for _, want := range []string{"durability: interval", "memory budget: 67108864", "flush bytes: 8388608"} {
+		if !strings.Contains(s, want) {
+			t.Errorf("%q is not in %q", want, s)
+		}
+	}
+	given := minikudu.Options{FS: vfs.NewMem()}
+	db := mustOpen(t, "db", &given)
+	defer mustClose(t, db)
+	if given.MemoryBudget != 0 || db.Options().MemoryBudget == 0 || db.Options().Durability != minikudu.Sync || db.Dir() != "db" {
+		t.Errorf("effective options %+v, given %+v", db.Options(), given)
+	}
+}
+
+func TestReadOnlyHandles(t *testing.T) {
+	r := newRig(t, minikudu.Options{}, kvSpec())
+	r.insert([]any{1, 1})
+	r.flush()
+	r.insert([]any{2, 2})
+	ro := r.opts
+	ro.ReadOnly = true
+	if _, err := minikudu.Open("db", &ro); !errors.Is(err, minikudu.ErrLocked) {
+		t.Fatalf("a reader beside a writer: %v", err)
+	}
+	mustClose(t, r.db)
+	before := r.files()
+	a, b := mustOpen(t, "db", &ro), mustOpen(t, "db", &ro)
+	if _, err := minikudu.Open("db", &r.opts); !errors.Is(err, minikudu.ErrLocked) {
+		t.Fatalf("a writer beside readers: %v", err)
+	}
+	for _, db := range []*minikudu.DB{a, b} {
+		tab, err := db.Table("t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameSet(t, "rows", scanRows(t, tab, minikudu.Query{}), [][]any{{int64(1), int64(1)}, {int64(2), int64(2)}})
+		var batch minikudu.WriteBatch
+		batch.Insert(tab, 3, 3)
+		_, commit := db.Commit(ctx, &batch, nil)
+		_, create := db.CreateTable(ctx, "x", kvSpec())
+		for name, err := range map[string]error{"commit": commit, "create": create, "drop": db.DropTable(ctx, "t"), "flush": tab.Flush(ctx)} {
+			if !errors.Is(err, minikudu.ErrReadOnly) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if report, err := db.Verify(ctx); err != nil || len(report.Damage) > 0 || report.Tables != 1 || report.RowSets != 1 || report.Rows != 1 {
+			t.Errorf("verify: %+v, %v", report, err)
+		}
+		mustClose(t, db)
+	}
+	if after := r.files(); !slices.Equal(before, after) {
+		t.Errorf("files %v became %v", before, after)
+	}
+	for _, o := range []minikudu.Options{{FS: vfs.NewMem(), ReadOnly: true}, {FS: vfs.NewMem(), ErrorIfMissing: true}} {
+		if _, err := minikudu.Open("none", &o); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("open of nothing: %v", err)
+		}
+	}
+	r.reopen()
+}
+
+func TestTablesByName(t *testing.T) {
+	r := newRig(t, minikudu.Options{}, kvSpec())
+	for _, name := range []string{"b", "a", "Z"} {
+		if _, err := r.db.CreateTable(ctx, name, kvSpec()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names := func() (out []string) {
+		for _, tab := range r.db.Tables() {
+			out = append(out, tab.Name())
+		}
+		return out
+	}
+	if got := names(); !slices.Equal(got, []string{"Z", "a", "b", "t"}) {
+		t.Fatalf("tables %v", got)
+	}
+	_, err := r.db.Table("nosuch")
+	if !errors.Is(err, minikudu.ErrNotFound) || !strings.Contains(err.Error(), "a") || !strings.Contains(err.Error(), "Z") {
+		t.Fatalf("an unknown table: %v", err)
+	}
+	if err := r.db.DropTable(ctx, "nosuch"); !errors.Is(err, minikudu.ErrNotFound) {
+		t.Fatal(err)
+	}
+	old, err := r.db.Table("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b minikudu.WriteBatch
+	b.Insert(old, 1, 1)
+	r.commit(&b)
+	if err := r.db.DropTable(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	_, get := old.Get(ctx, 1)
+	_, counted := old.Count(ctx, nil)
+	_, stats := old.Stats(ctx)
+	var scan error
+	for _, scan = range old.Scan(ctx, minikudu.Query{}) {
+	}
+	for name, err := range map[string]error{"get": get, "count": counted, "stats": stats, "scan": scan, "flush": old.Flush(ctx)} {
+		if !errors.Is(err, minikudu.ErrNotFound) {
+			t.Errorf("%s of a dropped table: %v", name, err)
+		}
+	}
+	again, err := r.db.CreateTable(ctx, "a", textSpec())
+	if err != nil || again.Rows() != 0 {
+		t.Fatalf("made again: %v, %v", again, err)
+	}
+	r.restart()
+	if got := names(); !slices.Equal(got, []string{"Z", "a", "b", "t"}) {
+		t.Fatalf("tables %v", got)
+	}
+	if again, err = r.db.Table("a"); err != nil || again.Rows() != 0 || again.Schema().Len() != 3 {
+		t.Fatalf("table %v, %v", again, err)
+	}
+}
+
+func TestClosedHandles(t *testing.T) {
+	r := newRig(t, minikudu.Options{}, kvSpec())
+	r.insert([]any{1, 1}, []any{2, 2}, []any{3, 3})
+	next, stop := iter.Pull2(r.tab.Scan(ctx, minikudu.Query{BatchRows: 1}))
+	defer stop()
+	if _, err, _ := next(); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error)
+	go func() { closed <- r.db.Close() }()
+	var err error
+	for ok := true; ok && err == nil; {
+		_, err, ok = next()
+		if !ok {
+			_, err, ok = next()
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	if e := <-closed; e != nil {
+		t.Fatal(e)
+	}
+	if err != nil && !errors.Is(err, minikudu.ErrClosed) {
+		t.Fatalf("a scan beside Close: %v", err)
+	}
+	var b minikudu.WriteBatch
+	b.Insert(r.tab, 9, 9)
+	_, commit := r.db.Commit(ctx, &b, nil)
+	_, create := r.db.CreateTable(ctx, "x", kvSpec())
+	_, tab := r.db.Table("t")
+	_, get := r.tab.Get(ctx, 1)
+	_, counted := r.tab.Count(ctx, nil)
+	_, verify := r.db.Verify(ctx)
+	_, stats := r.tab.Stats(ctx)
+	for name, err := range map[string]error{"commit": commit, "create": create, "table": tab, "get": get, "count": counted, "verify": verify, "stats": stats,
+		"close": r.db.Close(), "drop": r.db.DropTable(ctx, "t"), "flush": r.tab.Flush(ctx)} {
+		if !errors.Is(err, minikudu.ErrClosed) {
+			t.Errorf("%s after Close: %v", name, err)
+		}
+	}
+	r.reopen()
+}
+
+func TestContexts(t *testing.T) {
+	r := newRig(t, minikudu.Options{}, kvSpec())
+	r.insert([]any{1, 1})
+	r.flush()
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	var b minikudu.WriteBatch
+	b.Insert(r.tab, 2, 2)
+	if _, err := r.db.Commit(over, &b, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("commit: %v", err)
+	}
+	if _, err := r.tab.Count(over, predicate.Ge("val", 0)); !errors.Is(err, context.Canceled) {
+		t.Errorf("count: %v", err)
+	}
+	if n := r.tab.Rows(); n != 1 {
+		t.Errorf("%d rows", n)
+	}
+	r.commit(&b)
+}
+
+// Events and the log tell of flushes and replays.
+func TestEvents(t *testing.T) {
+	var begins, ends, replays atomic.Int64
+	var text bytes.Buffer
+	var mu sync.Mutex
+	o := minikudu.Options{Logger: slog.New(slog.NewTextHandler(lockedWriter{&mu, &text}, nil)), Events: &minikudu.EventListener{
+		FlushBegin: func(minikudu.FlushInfo) { begins.Add(1) },
+		FlushEnd: func(i minikudu.FlushInfo) {
+			ends.Add(1)
+			if i.Err != nil || i.Rows != 2 || i.RowSets != 1 || i.Table != "t" || i.Bytes == 0 || !strings.Contains(i.String(), `"t"`) {
+				t.Errorf("flush %+v", i)
+			}
+		},
+		Replayed: func(i minikudu.ReplayInfo) { replays.Store(i.Rows) },
+	}}
+	r := newRig(t, o, kvSpec())
+	r.insert([]any{1, 1}, []any{2, 2})
+	r.flush()
+	r.insert([]any{3, 3}, []any{4, 4}, []any{5, 5})
+	r.restart()
+	if begins.Load() != 1 || ends.Load() != 1 || replays.Load() != 3 {
+		t.Errorf("%d flushes begun, %d ended, %d rows replayed", begins.Load(), ends.Load(), replays.Load())
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if !strings.Contains(text.String(), "flush") {
+		t.Errorf("log %q", text.String())
+	}
+}
+
+type lockedWriter struct {
+	mu *sync.Mutex
+	w  *bytes.Buffer
+}
+
+func (l lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
+
+// Many goroutines do everything at once; meant for the race detector.
+func TestEverythingAtOnce(t *testing.T) {
+	rounds := 40
+	if testing.Short() {
+		rounds = 10
+	}
+	r := newRig(t, minikudu.Options{FlushBytes: 8 << 10, RowSetBytes: 8 << 10, MaxOpenFiles: 3, MemoryBudget: 8 << 20, Durability: minikudu.NoSync}, metricSpec())
+	var inserted atomic.Int64
+	var all sync.WaitGroup
+	for g := range 16 {
+		all.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(g), 1))
+			for i := range rounds {
+				if err := doSomething(r, g, i, rnd, &inserted); err != nil {
+					t.Errorf("goroutine %d, round %d: %v", g, i, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if n := count(t, r.tab, minikudu.Query{Order: minikudu.KeyOrder}); int64(n) != inserted.Load() {
+		t.Errorf("%d rows, %d were inserted", n, inserted.Load())
+	}
+	r.restart()
+	if n, err := r.tab.Count(ctx, nil); err != nil || n != inserted.Load() {
+		t.Errorf("%d rows after a restart, %d were inserted, %v", n, inserted.Load(), err)
+	}
+	if report, err := r.db.Verify(ctx); err != nil || len(report.Damage) > 0 {
+		t.Errorf("verify: %+v, %v", report, err)
+	}
+}
+
+func doSomething(r *rig, g, i int, rnd *rand.Rand, inserted *atomic.Int64) error {
+	switch g % 8 {
+	case 0, 1, 2, 3:
+		var b minikudu.WriteBatch
+		for range 30 {
+			b.InsertIgnore(r.tab, fmt.Sprint("host", rnd.IntN(5)), rnd.IntN(400), rnd.Float64(), fmt.Sprint("tag", i%4), nil)
+		}
+		res, err := r.db.Commit(ctx, &b, nil)
+		if err == nil {
+			inserted.Add(res.Inserted)
+		}
+		return err
+	case 4:
+		last := ""
+		for b, err := range r.tab.Scan(ctx, minikudu.Query{Order: minikudu.KeyOrder, BatchRows: 50}) {
+			if err != nil {
+				return err
+			}
+			for k := range b.Len() {
+				key := fmt.Sprintf("%s %010d", b.Column(0).StringAt(k), b.Column(1).Int64s()[k])
+				if key <= last {
+					return fmt.Errorf("key %s after %s", key, last)
+				}
+				last = key
+			}
+		}
+		return nil
+	case 5:
+		_, err := r.tab.Get(ctx, fmt.Sprint("host", rnd.IntN(5)), rnd.IntN(400))
+		if errors.Is(err, minikudu.ErrNotFound) {
+			return nil
+		}
+		return err
+	case 6:
+		groups, err := r.tab.Aggregate(ctx, minikudu.Query{Where: predicate.Like("tag", "tag%")}, []string{"host"}, minikudu.Count(), minikudu.Max("v"))
+		if err == nil && groups.Len() > 5 {
+			err = fmt.Errorf("%d groups", groups.Len())
+		}
+		return err
+	}
+	if g == 7 {
+		return r.tab.Flush(ctx)
+	}
+	name := fmt.Sprint("passing ", i)
+	tab, err := r.db.CreateTable(ctx, name, kvSpec())
+	if err != nil {
+		return err
+	}
+	var b minikudu.WriteBatch
+	b.Insert(tab, i, i)
+	if _, err := r.db.Commit(ctx, &b, nil); err != nil {
+		return err
+	}
+	r.db.Metrics()
+	if _, err := tab.Stats(ctx); err != nil {
+		return err
+	}
+	return r.db.DropTable(ctx, name)
+}
