@@ -173,6 +173,9 @@ func (db *DB) removeTable(ctx context.Context, t *Table) error {
 	db.setTables(rest)
 	db.memory.release(memory)
 	t.tablet.Drop()
+	if err := db.trimLog(ctx); err != nil {
+		db.backgroundError(err) // the table is dropped; the next flush or open tries again
+	}
 	return nil
 }
 

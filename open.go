@@ -64,7 +64,7 @@ func (db *DB) open(ctx context.Context) (err error) {
 		}
 	}()
 	steps := []func(context.Context) error{
-		db.lockDir, db.openManifest, db.checkFiles, db.makeParts, db.openTables, db.openLog, db.replay, db.startLog, db.removeOrphans,
+		db.lockDir, db.openManifest, db.checkFiles, db.makeParts, db.openTables, db.openLog, db.replay, db.startLog, db.removeOrphans, db.shortenLog,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -480,4 +480,26 @@ func (db *DB) startLog(ctx context.Context) error {
 		return db.recordLogEnd(db.replayEnd)
 	}
 	return nil
+}
+
+// maxSegments is the number of log segments, beside those that a log of LogBytes has, at
+// which an open flushes: every run of a program adds one, however little it writes.
+const maxSegments = 64
+
+// shortenLog frees what a drop or a flush before a crash left in the log, and flushes
+// when the log has become many small segments. What fails is tried again later.
+func (db *DB) shortenLog(ctx context.Context) error {
+	if db.opts.ReadOnly {
+		return nil
+	}
+	var err error
+	if int64(db.log.Segments()) > maxSegments+db.opts.LogBytes/db.opts.segmentBytes() {
+		for _, t := range db.tableList() {
+			err = cmp.Or(err, db.flushTable(ctx, t, "log"))
+		}
+	}
+	if err = cmp.Or(err, db.trimLog(ctx)); err != nil {
+		db.backgroundError(err)
+	}
+	return db.failed()
 }

@@ -554,3 +554,22 @@ func TestR5GeneratedIDsAreNotReused(t *testing.T) {
 	}
 	mustClose(t, db)
 }
+
+// A dropped table no longer holds the log back.
+func TestR9DropFreesTheLog(t *testing.T) {
+	mem, j := vfs.NewMem(), newJournal()
+	o := roomy(mem)
+	o.LogBytes = 64 << 10
+	db := mustOpen(t, "store", o)
+	defer mustClose(t, db)
+	fatal(t, j.create(db, "c"))
+	for b := range int64(5) {
+		fatal(t, j.commit(db, b, map[string]int{"c": 100}))
+	}
+	before := db.Metrics().LogBytes
+	fatal(t, j.drop(db, "c"))
+	if after := db.Metrics().LogBytes; after > before/2 {
+		t.Errorf("log of %d bytes, was %d", after, before)
+	}
+	reopenKilled(t, mem, j)
+}

@@ -68,6 +68,13 @@ func (l *Log) forget(n int) {
 // Size returns the bytes of the log in use, without what is made ahead.
 func (l *Log) Size() int64 { return l.ReplayBytes(0) }
 
+// Segments returns the number of segments in use.
+func (l *Log) Segments() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.mu.segments)
+}
+
 // ReplayBytes returns the bytes of the log that a replay would have to read were the
 // log trimmed to KeepFrom(ts).
 func (l *Log) ReplayBytes(ts mvcc.Timestamp) (n int64) {
