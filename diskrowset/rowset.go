@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/minikudu/minikudu/internal/cache"
+	"github.com/minikudu/minikudu/internal/delta"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
@@ -36,6 +37,7 @@ type RowSet struct {
 	bounds  []keyBound
 
 	// Safe on their own.
+	dms       atomic.Pointer[delta.MemStore] // changes since the last delta flush; nil: none
 	refs      atomic.Int64
 	closed    atomic.Bool
 	drop      atomic.Bool // delete the files when the last reference ends
@@ -155,6 +157,23 @@ func (s *RowSet) Bounds() (min, max []byte, ok bool) { return s.meta.MinKey, s.m
 
 // Rows returns the number of stored rows.
 func (s *RowSet) Rows() int64 { return s.meta.Rows }
+
+// Apply changes stored rows: sets columns or deletes. Calls come in timestamp order,
+// one at a time.
+func (s *RowSet) Apply(ts mvcc.Timestamp, c *rowset.Changes) error {
+	if s.dms.Load() == nil {
+		s.dms.Store(delta.NewMemStore(s.env.Schema))
+	}
+	return s.dms.Load().Apply(ts, c)
+}
+
+// MemoryBytes returns the memory of the changes that are not flushed.
+func (s *RowSet) MemoryBytes() int64 {
+	if m := s.dms.Load(); m != nil {
+		return m.Bytes()
+	}
+	return 0
+}
 
 // Acquire takes a reference that keeps the files open, and returns false when the
 // last one has ended already.

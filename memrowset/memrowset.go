@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/minikudu/minikudu/internal/delta"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
@@ -36,6 +37,7 @@ type MemRowSet struct {
 	published atomic.Int64 // rows that readers may see
 	index     atomic.Pointer[index]
 	memory    atomic.Int64
+	deltas    *delta.MemStore // changes of the rows
 	pins      pins
 
 	append struct { // guards appending
@@ -67,7 +69,7 @@ const (
 
 // New returns an empty memrowset.
 func New(id rowset.ID, s *schema.Schema) *MemRowSet {
-	m := &MemRowSet{id: id, schema: s}
+	m := &MemRowSet{id: id, schema: s, deltas: delta.NewMemStore(s)}
 	m.keys = newBytesStore(&m.memory)
 	m.times = &fixedStore[uint64]{kind: schema.KindInt64, mem: &m.memory}
 	for i := range s.Len() {
@@ -93,7 +95,11 @@ func (m *MemRowSet) Bounds() (min, max []byte, ok bool) { return nil, nil, false
 func (m *MemRowSet) Rows() int64 { return m.published.Load() }
 
 // MemoryBytes returns the memory the memrowset holds.
-func (m *MemRowSet) MemoryBytes() int64 { return m.memory.Load() }
+func (m *MemRowSet) MemoryBytes() int64 { return m.memory.Load() + m.deltas.Bytes() }
+
+// Apply changes stored rows: sets columns, deletes, or puts a deleted row back. Calls
+// come in timestamp order, one at a time.
+func (m *MemRowSet) Apply(ts mvcc.Timestamp, c *rowset.Changes) error { return m.deltas.Apply(ts, c) }
 
 // BytesPerRow returns the mean bytes of the cells of a row, by which a writer of
 // rowsets judges how many rows make a file; 0 when there are no rows.

@@ -35,6 +35,11 @@ type RowSet interface {
 	ReadRow(ctx context.Context, row RowID, at mvcc.Timestamp, columns []int, dst []*vector.Vector) error
 	// Scan starts a scan. The spec must not change until the iterator is closed.
 	Scan(ctx context.Context, spec *ScanSpec) (Iterator, error)
+	// Apply changes stored rows, in memory. Calls come in timestamp order, one at a time.
+	Apply(ts mvcc.Timestamp, c *Changes) error
+	// MemoryBytes returns the memory that a flush of the rowset's changes, or of the
+	// rowset itself, would free.
+	MemoryBytes() int64
 }
 
 // Found says where a key is stored and in what state at latest.
@@ -42,6 +47,7 @@ type Found struct {
 	RowSet     RowSet // nil when no rowset asked so far stores the key
 	Row        RowID
 	Live       bool           // false for a ghost
+	OnDisk     bool           // the rowset is one that the manifest names
 	LastChange mvcc.Timestamp // commit of the newest change to the row; 0 when older than the horizon
 }
 
