@@ -53,6 +53,12 @@ func newMerge(spec *rowset.ScanSpec, sets []rowset.RowSet, done func()) *merge {
 		m.max = min(m.max, spec.MaxRows)
 	}
 	m.spec.WithKeys = true
+	for _, col := range spec.Columns {
+		m.out.Columns = append(m.out.Columns, vector.New(spec.Schema.Column(col).Kind(), 0))
+	}
+	if m.keys {
+		m.out.Keys = vector.New(schema.KindBytes, 0)
+	}
 	for _, rs := range sets {
 		lo, hi, ok := rs.Bounds()
 		c := &cursor{rs: rs, key: lo, bound: true, blind: !ok}
@@ -129,14 +135,14 @@ func (m *merge) Next(ctx context.Context) (*rowset.Batch, error) {
 	return &m.out, nil
 }
 
+// clear empties the batch that the merge puts together, and keeps its memory.
 func (m *merge) clear() {
-	m.out, m.room = rowset.Batch{}, mergeBytes
-	m.out.Columns = make([]*vector.Vector, len(m.spec.Columns))
-	for i, col := range m.spec.Columns {
-		m.out.Columns[i] = vector.New(m.spec.Schema.Column(col).Kind(), 0)
+	m.room, m.out.Rows = mergeBytes, 0
+	for i, v := range m.out.Columns {
+		v.Reset(m.spec.Schema.Column(m.spec.Columns[i]).Kind())
 	}
 	if m.keys {
-		m.out.Keys = vector.New(schema.KindBytes, 0)
+		m.out.Keys.Reset(schema.KindBytes)
 	}
 }
 
