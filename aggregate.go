@@ -3,11 +3,13 @@ package minikudu
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 
 	"github.com/minikudu/minikudu/internal/aggregate"
 	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/tablet"
 	"github.com/minikudu/minikudu/vector"
 )
@@ -63,6 +65,10 @@ func (t *Table) Aggregate(ctx context.Context, q Query, groupBy []string, aggs .
 		return nil, err
 	}
 	r, err := state.Result()
+	var cell *schema.ValueError
+	if errors.As(err, &cell) {
+		return nil, fmt.Errorf("%w: %w", ErrOverflow, err)
+	}
 	if err != nil {
 		return nil, err
 	}

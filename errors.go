@@ -25,6 +25,8 @@ var (
 	// ErrIllegalState: the table cannot do what was asked in its present state, e.g.
 	// because its generated ids are used up.
 	ErrIllegalState = tablet.ErrIllegalState
+	// ErrOverflow: a sum does not fit its type; the message names the column.
+	ErrOverflow = errors.New("overflow")
 	// ErrClosed: the DB was closed.
 	ErrClosed = errors.New("closed")
 	// ErrReadOnly: the DB was opened read-only.

@@ -108,6 +108,8 @@ func exitCode(err error) int {
 	switch {
 	case errors.As(err, &e):
 		return e.code
+	case errors.Is(err, minikudu.ErrOverflow):
+		return exitFailed
 	case errors.Is(err, minikudu.ErrInvalidArgument):
 		return exitUsage
 	}
@@ -124,6 +126,7 @@ var hints = []struct {
 	{minikudu.ErrReadOnly, "leave out --read-only"},
 	{minikudu.ErrCorruption, "run minikudu verify for all that is damaged, and restore the store from a copy"},
 	{minikudu.ErrTooLarge, "use a smaller --batch-rows or a larger --memory"},
+	{minikudu.ErrOverflow, "use avg, or a filter that selects fewer rows"},
 	{minikudu.ErrNotSupported, "use the version of minikudu that wrote it, or a newer one"},
 	{context.Canceled, "it was interrupted; run it again"},
 	{fs.ErrPermission, "give yourself access to it"},

@@ -45,7 +45,7 @@ type chunk struct {
 // rejectedRow says which row of a file was left out, and why.
 type rejectedRow struct {
 	row    int64
-	at     int    // in the batch, -1 when it was left out before: then key is known
+	at     int // in the batch, -1 when it was left out before: then key is known
 	key    string
 	reason string
 }

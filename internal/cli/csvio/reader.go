@@ -19,7 +19,7 @@ const maxBatchBytes = 16 << 20
 type Rejected struct {
 	Row  int64    // number of the row in the file, from 1, the header not counted
 	Line int64    // line on which it starts, from 1
-	Key  []string // text of the fields that Report names, shortened; nil where it is not known
+	Key  []string // text of the fields that Report names, shortened
 	Err  error
 }
 
@@ -117,17 +117,17 @@ func (r *Reader) Report(names []string) {
 	}
 }
 
-// reported returns the text of the fields that tell a row apart.
+// reported returns the text of the fields that tell a row apart, which may lack some.
 func (r *Reader) reported(fields []Field) (key []string) {
-	if len(fields) != len(r.header) {
-		return nil
-	}
 	for _, i := range r.report {
-		if fields[i].IsNull() {
+		switch {
+		case i >= len(fields):
+			key = append(key, "?")
+		case fields[i].IsNull():
 			key = append(key, "NULL")
-			continue
+		default:
+			key = append(key, shorten(string(fields[i].Text[:min(len(fields[i].Text), 64)])))
 		}
-		key = append(key, shorten(string(fields[i].Text[:min(len(fields[i].Text), 64)])))
 	}
 	return key
 }
@@ -184,7 +184,7 @@ const rejectedBytes = 256
 // appendRow appends one row to every vector, or to none.
 func (r *Reader) appendRow(fields []Field) error {
 	if len(fields) != len(r.header) {
-		return fmt.Errorf("%w: %d fields, the header has %d", schema.ErrInvalidArgument, len(fields), len(r.header))
+		return &schema.ValueError{Row: -1, Reason: fmt.Sprintf("%d fields, the header has %d", len(fields), len(r.header))}
 	}
 	for i, v := range r.batch.Columns {
 		if err := appendCell(v, &r.cols[i], fields[r.fields[i]]); err != nil {
