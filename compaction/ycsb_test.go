@@ -77,9 +77,12 @@ func TestItem100YCSBPlans(t *testing.T) {
 	sets := ycsb(t)
 	last := 0.0
 	for _, want := range ycsbPlans {
+		if raceEnabled && want.budget > 256 {
+			break // tens of seconds
+		}
 		begin := time.Now()
 		p := Pick(sets, ycsbOptions(want.budget))
-		if took := time.Since(begin); took > 5*time.Second && !testing.Short() {
+		if took := time.Since(begin); took > 20*time.Second && !testing.Short() {
 			t.Errorf("budget %d: took %v", want.budget, took)
 		}
 		if int64(len(p.Rowsets)) != want.count || p.Bytes != want.total*mib {
@@ -97,7 +100,7 @@ func TestItem100YCSBPlans(t *testing.T) {
 
 func TestItem100ExactSearchImprovesNothing(t *testing.T) {
 	sets := ycsb(t)
-	for _, want := range ycsbPlans {
+	for _, want := range ycsbPlans[:2] {
 		o := ycsbOptions(want.budget)
 		o.Ratio = 1
 		if p := Pick(sets, o); !near(p.Quality, want.quality) {
@@ -114,13 +117,13 @@ func TestItem100OrderOfRowSetsDoesNotMatter(t *testing.T) {
 		}
 		return keys
 	}
-	want := Pick(sets, ycsbOptions(256))
+	want := Pick(sets, ycsbOptions(128))
 	wantNames := names(sets, want)
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 3 {
+	for range 2 {
 		shuffled := slices.Clone(sets)
 		r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		got := Pick(shuffled, ycsbOptions(256))
+		got := Pick(shuffled, ycsbOptions(128))
 		if got.Quality != want.Quality || got.Sum != want.Sum || got.Union != want.Union || !slices.Equal(names(shuffled, got), wantNames) {
 			t.Errorf("%v after shuffling, %v before", got, want)
 		}
@@ -156,18 +159,21 @@ func merge(sets []RowSet, p Plan, target int64) []RowSet {
 
 func TestMergingLowersTheHeightByTheQuality(t *testing.T) {
 	sets := ycsb(t)
-	o := ycsbOptions(256)
+	o := ycsbOptions(128)
 	height := Place(sets).AverageHeight
-	for round := range 8 {
+	for round := range 5 {
 		p := Pick(sets, o)
 		if p.Rowsets == nil {
 			t.Fatalf("round %d: nothing picked at height %v", round, height)
 		}
+		overlap := p.Quality // without what merging small rowsets is worth besides
+		for _, i := range p.Rowsets {
+			overlap -= o.SmallRowSets * (1 - float64(sets[i].Bytes)/float64(o.Target))
+		}
 		sets = merge(sets, p, o.Target)
 		now := Place(sets).AverageHeight
-		t.Logf("round %d: quality %.4f, height %.4f, fell by %.4f", round, p.Quality, now, height-now)
-		if fell := height - now; fell < p.Quality*0.7 {
-			t.Errorf("round %d: height fell by %v, quality was %v", round, fell, p.Quality)
+		if fell := height - now; math.Abs(fell-overlap) > 0.02*overlap {
+			t.Errorf("round %d: height fell by %v, overlap was %v of quality %v", round, fell, overlap, p.Quality)
 		}
 		height = now
 	}
