@@ -203,7 +203,7 @@ func TestC80FailAtEveryCall(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			step := int64(2)
+			step := int64(3)
 			switch {
 			case full():
 				step = 1
