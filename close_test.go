@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -334,4 +335,61 @@ func TestC87ManyRowSetsFewDescriptors(t *testing.T) {
 		t.Errorf("an open has %d files open", n)
 	}
 	fatal(t, j.check(db, durable))
+}
+
+// The same in a process that may have 64 descriptors.
+func TestC87DescriptorLimit(t *testing.T) {
+	if runtime.GOOS == "windows" || runtime.GOOS == "js" {
+		t.Skip("needs ulimit")
+	}
+	const variable = "MINIKUDU_LIMIT_DIR"
+	dir := os.Getenv(variable)
+	if dir == "" {
+		exe, err := os.Executable()
+		fatal(t, err)
+		cmd := exec.Command("sh", "-c", `ulimit -n 64 && exec "$0" "$@"`, exe, "-test.run=^TestC87DescriptorLimit$", "-test.timeout=60s")
+		cmd.Env = append(os.Environ(), variable+"="+t.TempDir())
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	o := tiny(vfs.OS)
+	o.Durability, o.LogBytes = minikudu.NoSync, 1<<20
+	db := mustOpen(t, dir, o)
+	j := newJournal()
+	fatal(t, j.create(db, "a"))
+	for b := range int64(150) {
+		fatal(t, j.commit(db, b, map[string]int{"a": 2}))
+		flushTable(t, db, "a")
+	}
+	fatal(t, j.check(db, durable))
+	fatal(t, checkVerify(db))
+
+	var hogs []*os.File // now there is none left
+	for {
+		f, err := os.Open(dir)
+		if err != nil {
+			break
+		}
+		hogs = append(hogs, f)
+	}
+	err := j.check(db, durable)
+	if errors.Is(err, minikudu.ErrCorruption) || err != nil && !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("reads without descriptors: %v", err)
+	}
+	if err := j.commit(db, 1000, map[string]int{"a": 1}); err != nil && !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("a commit without descriptors: %v", err)
+	}
+	tab, err := db.Table("a")
+	fatal(t, err)
+	if err := tab.Flush(ctx); err == nil || errors.Is(err, minikudu.ErrCorruption) || !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("a flush without descriptors: %v", err)
+	}
+	for _, f := range hogs {
+		f.Close()
+	}
+	fatal(t, j.check(db, durable))
+	fatal(t, checkGoesOn(db, 2000))
+	mustClose(t, db)
 }

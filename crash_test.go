@@ -3,6 +3,8 @@ package minikudu_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/minikudu/minikudu"
@@ -256,4 +258,55 @@ func TestR10CrashDuringReplayAndItsFlushes(t *testing.T) {
 			t.Logf("%d flushes, crash at %d calls", flushes, len(all))
 		})
 	}
+}
+
+// Two writers and flushes in the background, and a power cut at every call.
+func TestItem118PowerCutUnderConcurrentCommits(t *testing.T) {
+	mem, j := vfs.NewMem(), newJournal()
+	f := errorfs.Wrap(mem)
+	o := tiny(f)
+	o.FlushBytes = 32 << 10
+	db := mustOpen(t, "store", o)
+	fatal(t, j.create(db, "a"))
+	fatal(t, j.create(db, "b"))
+	var mu sync.Mutex
+	var all []moment
+	seen, every := 0, 3
+	if full() {
+		every = 1
+	}
+	f.SetHook(func(c errorfs.Call) error {
+		if !c.Op.Writes() {
+			return nil
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if seen++; seen%every == 0 {
+			acked := j.clone().acked // before the clone: these must be there
+			m := moment{c, powerCut(mem, uint64(seen/every%3), uint64(seen)), nil}
+			m.journal = j.clone() // after it: nothing else can be there
+			m.journal.acked = acked
+			all = append(all, m)
+		}
+		return nil
+	})
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for b := next.Add(1); b < 100; b = next.Add(1) {
+				if err := j.commit(db, b, tagRows(b)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	flushes := db.Metrics().Flushes
+	mustClose(t, db)
+	if flushes == 0 || len(all) < 50/every {
+		t.Fatalf("%d flushes, %d calls: too few for this test", flushes, len(all))
+	}
+	recoverAll(t, all, durable, 1)
+	t.Logf("%d flushes, power cut at %d of %d calls", flushes, len(all), seen)
 }

@@ -4,11 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/minikudu/minikudu"
+	"github.com/minikudu/minikudu/internal/testkit"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vfs"
 	"github.com/minikudu/minikudu/vfs/errorfs"
@@ -572,4 +576,52 @@ func TestR9DropFreesTheLog(t *testing.T) {
 		t.Errorf("log of %d bytes, was %d", after, before)
 	}
 	reopenKilled(t, mem, j)
+}
+
+// Damage anywhere in a log of several segments, the last record of the last included,
+// is found: the log was closed, so all of it was durable.
+func TestC65DamageInTheLog(t *testing.T) {
+	base := longStore(t)
+	want, err := answers(base, true)
+	fatal(t, err)
+	r := testkit.Rand(t)
+	for _, path := range storeFiles(t, base)["log"] {
+		f := &flipper{t: t, fs: base, want: want, path: path, bytes: readAll(t, base, path), harmless: map[int]int{}}
+		used := len(strings.TrimRight(string(f.bytes), "\x00"))
+		f.try(used-1, 0x10)
+		f.try(used-40, 0x10)
+		f.try(0, 0x10)
+		for range 30 {
+			f.try(r.IntN(used), byte(1+r.IntN(255)))
+		}
+		if n := f.report(used); n > 0 {
+			t.Errorf("%s: %d bytes are harmless", path, n)
+		}
+	}
+}
+
+// The directory is removed under a running store: errors, no panic, no hang.
+func TestC81DirectoryRemoved(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("directories in use cannot be removed")
+	}
+	dir := t.TempDir()
+	db := mustOpen(t, dir, roomy(vfs.OS))
+	j := newJournal()
+	fatal(t, j.create(db, "a"))
+	fatal(t, j.commit(db, 0, map[string]int{"a": 50}))
+	for _, sub := range []string{"data", "wal"} {
+		fatal(t, os.RemoveAll(filepath.Join(dir, sub)))
+	}
+	tab, err := db.Table("a")
+	fatal(t, err)
+	if err := tab.Flush(ctx); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("flush: %v", err)
+	}
+	fatal(t, j.check(db, durable))
+	begin := time.Now()
+	_ = db.Close() // it may say what is missing
+	if d := time.Since(begin); d > 5*time.Second {
+		t.Errorf("close took %v", d)
+	}
 }
