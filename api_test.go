@@ -614,3 +614,119 @@ func doSomething(r *rig, g, i int, rnd *rand.Rand, inserted *atomic.Int64) error
 	}
 	return r.db.DropTable(ctx, name)
 }
+
+func TestStructs(t *testing.T) {
+	type Key struct {
+		K int32 `minikudu:"k"`
+	}
+	type full struct {
+		Key
+		Plain  *int32 `minikudu:"plain"`
+		Dflt   schema.Value
+		Must   int64 `minikudu:"must"`
+		Bare   int8  `minikudu:"bare"`
+		hidden int
+		Left   map[string]int `minikudu:"-"`
+	}
+	type noDefault struct {
+		K int32 `minikudu:"k"`
+	}
+	type wrongType struct {
+		K []string `minikudu:"k"`
+	}
+	type notNull struct {
+		K     int32 `minikudu:"k"`
+		Plain int32 `minikudu:"plain"`
+		Bare  int32 `minikudu:"bare"`
+	}
+	type narrow struct {
+		K    int32 `minikudu:"k"`
+		Bare int8  `minikudu:"bare"`
+	}
+	spec := defaultsSpec()
+	spec.Columns[2].Name = "Dflt"
+	r := newRig(t, minikudu.Options{}, spec)
+	seven := int32(7)
+	var b minikudu.WriteBatch
+	if err := minikudu.InsertStructs(&b, r.tab, full{Key: Key{1}, Plain: &seven, Dflt: schema.Null, Must: 3, Bare: 4, hidden: 9}, full{Key: Key{2}, Must: 1 << 40}); err != nil {
+		t.Fatal(err)
+	}
+	if err := minikudu.InsertStructs(&b, r.tab, noDefault{3}); err != nil {
+		t.Fatal(err)
+	}
+	if err := minikudu.InsertStructs(&b, r.tab, narrow{4, 5}); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{"field type": minikudu.InsertStructs(&b, r.tab, wrongType{}), "no struct": minikudu.InsertStructs(&b, r.tab, 5),
+		"empty": minikudu.InsertStructs(&b, r.tab, struct{}{})} {
+		if !errors.Is(err, minikudu.ErrInvalidArgument) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	res, err := r.db.Commit(ctx, &b, nil)
+	var rejected *minikudu.RejectedError
+	if !errors.As(err, &rejected) || res.Inserted != 2 || len(rejected.Rows) != 2 || rejected.Rows[0].Row != 1 || rejected.Rows[1].Row != 2 ||
+		!strings.Contains(err.Error(), `"must"`) || !strings.Contains(err.Error(), `"bare"`) {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	r.insert([]any{9, nil, nil, 8, 1000})
+	got, err := minikudu.GetAs[full](ctx, r.tab, 1)
+	if err != nil || got.K != 1 || got.Plain == nil || *got.Plain != 7 || !got.Dflt.IsNull() || got.Must != 3 || got.Bare != 4 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	four, err := minikudu.GetAs[full](ctx, r.tab, 4)
+	if err != nil || four.Plain != nil || four.Dflt.Int() != 7 || four.Must != 8 || four.Bare != 5 {
+		t.Errorf("%+v, %v", four, err)
+	}
+	if _, err := minikudu.GetAs[notNull](ctx, r.tab, 4); !errors.Is(err, minikudu.ErrInvalidArgument) || !strings.Contains(err.Error(), `"plain"`) {
+		t.Errorf("null in an int32: %v", err)
+	}
+	if _, err := minikudu.GetAs[narrow](ctx, r.tab, 9); !errors.Is(err, minikudu.ErrInvalidArgument) || !strings.Contains(err.Error(), `"bare"`) {
+		t.Errorf("1000 in an int8: %v", err)
+	}
+	if _, err := minikudu.GetAs[full](ctx, r.tab, 77); !errors.Is(err, minikudu.ErrNotFound) {
+		t.Errorf("a missing row: %v", err)
+	}
+	seen, failed := 0, 0
+	for row, err := range minikudu.ScanAs[narrow](ctx, r.tab, minikudu.Query{Order: minikudu.KeyOrder, Columns: []string{"nosuch"}}) {
+		switch {
+		case err != nil:
+			failed++
+		case row.K != []int32{1, 4}[seen]:
+			t.Errorf("row %+v", row)
+		default:
+			seen++
+		}
+	}
+	if seen != 2 || failed != 1 {
+		t.Errorf("%d rows and %d errors", seen, failed)
+	}
+	for range minikudu.ScanAs[narrow](ctx, r.tab, minikudu.Query{}) {
+		break
+	}
+}
+
+// Timestamps of commits increase over clock steps backward and restarts.
+func TestTimestampsIncrease(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	r := newRig(t, minikudu.Options{Now: func() time.Time { return now }}, kvSpec())
+	last := minikudu.Timestamp(0)
+	for i, step := range []time.Duration{0, time.Second, -time.Hour, time.Minute, 0, -24 * time.Hour} {
+		now = now.Add(step)
+		res := r.insert([]any{i, i})
+		if res.Timestamp <= last {
+			t.Fatalf("commit %d at %d, after %d", i, res.Timestamp, last)
+		}
+		last = res.Timestamp
+		if empty := r.commit(&minikudu.WriteBatch{}); empty.Timestamp != last {
+			t.Fatalf("an empty commit at %d, the newest is %d", empty.Timestamp, last)
+		}
+		if r.db.Now() < last {
+			t.Fatalf("now is %d, the newest commit %d", r.db.Now(), last)
+		}
+		if i%2 == 0 {
+			r.flush()
+		}
+		r.restart()
+	}
+}

@@ -768,3 +768,67 @@ func scanDetached(t *testing.T, tab *minikudu.Table, q minikudu.Query, want [][]
 		t.Errorf("%d rows, want %d", at, len(want))
 	}
 }
+
+func TestItem60KeyRanges(t *testing.T) {
+	const n = 10000
+	r := newRig(t, minikudu.Options{}, kvSpec())
+	keys := make([]int32, n)
+	for i := range keys {
+		keys[i] = int32(2 * i)
+	}
+	var b minikudu.WriteBatch
+	if err := b.InsertColumns(r.tab, []string{"key"}, []*vector.Vector{vector.FromFixed(schema.KindInt32, keys, nil)}); err != nil {
+		t.Fatal(err)
+	}
+	r.commit(&b)
+	for _, where := range []string{"memory", "disk"} {
+		for _, c := range []struct {
+			where minikudu.Expr
+			want  int
+		}{
+			{predicate.And(predicate.Ge("key", 2000), predicate.Lt("key", 2010)), 5},
+			{predicate.And(predicate.Gt("key", 2000), predicate.Le("key", 2010)), 5},
+			{predicate.Between("key", 1999, 2009), 5},
+			{predicate.Lt("key", 0), 0}, {predicate.Le("key", 0), 1}, {predicate.Lt("key", -5), 0},
+			{predicate.Ge("key", 2*n-2), 1}, {predicate.Gt("key", 2*n-2), 0}, {predicate.Ge("key", 2*n-3), 1}, {predicate.Lt("key", 2*n), n},
+			{predicate.Eq("key", 777), 0}, {predicate.Eq("key", 778), 1}, {predicate.In("key", 0, 1, 2, 2*n-2, 2*n), 3},
+			{predicate.Le("key", math.MaxInt32), n}, {predicate.Ge("key", math.MinInt32), n}, {predicate.Gt("key", math.MaxInt32), 0},
+		} {
+			for _, o := range []minikudu.Order{minikudu.Unordered, minikudu.KeyOrder, minikudu.KeyReverse} {
+				bothPrunings(minikudu.Query{Where: c.where, Order: o}, func(q minikudu.Query) {
+					if got := count(t, r.tab, q); got != c.want {
+						t.Errorf("%s: %v gave %d rows, want %d", where, c.where, got, c.want)
+					}
+				})
+			}
+		}
+		r.flush()
+	}
+	var e minikudu.Explain
+	count(t, r.tab, minikudu.Query{Where: predicate.And(predicate.Ge("key", 2000), predicate.Lt("key", 2010)), Explain: &e})
+	if e.RowsConsidered != 5 {
+		t.Errorf("%d rows considered for a range of 5", e.RowsConsidered)
+	}
+	for _, c := range e.Columns {
+		if c.Pages > 1 {
+			t.Errorf("%+v for a range of 5 rows", c)
+		}
+	}
+}
+
+func TestItem60TenRowsEndingAtTheLargestKey(t *testing.T) {
+	var rows [][]any
+	for i := range 10 {
+		rows = append(rows, []any{math.MaxInt32 - 9 + i, i})
+	}
+	eachWay(t, kvSpec(), rows, func(t *testing.T, r *rig) {
+		for where, want := range map[minikudu.Expr]int{nil: 10, predicate.And(predicate.Ge("key", math.MaxInt32-9), predicate.Lt("key", math.MaxInt32)): 9,
+			predicate.Ge("key", math.MaxInt32): 1, predicate.Gt("key", math.MaxInt32-1): 1} {
+			bothPrunings(minikudu.Query{Where: where}, func(q minikudu.Query) {
+				if n := count(t, r.tab, q); n != want {
+					t.Errorf("%v: %d rows, want %d", where, n, want)
+				}
+			})
+		}
+	})
+}
