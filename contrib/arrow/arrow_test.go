@@ -528,8 +528,8 @@ func TestDamagedFiles(t *testing.T) {
 	testkit.CheckLeaks(t)
 	path := filepath.Join(t.TempDir(), "f")
 	for _, o := range []Options{{}, {Stream: true}} {
-		file := smallFile(t, o)
-		for i := 0; i < len(file); i += 11 {
+		file := tinyFile(t, o)
+		for i := 0; i < len(file); i += 3 {
 			bad := bytes.Clone(file)
 			bad[i] ^= 0x41
 			if err := os.WriteFile(path, bad, 0o600); err != nil {

@@ -516,9 +516,9 @@ func TestTruncatedFiles(t *testing.T) {
 // refused.
 func TestDamagedFiles(t *testing.T) {
 	testkit.CheckLeaks(t)
-	file := smallFile(t)
+	file := tinyFile(t, Options{RowGroupRows: 3})
 	path := filepath.Join(t.TempDir(), "f")
-	for i := 0; i < len(file); i += 11 {
+	for i := 0; i < len(file); i += 3 {
 		bad := bytes.Clone(file)
 		bad[i] ^= 0x41
 		if err := os.WriteFile(path, bad, 0o600); err != nil {
