@@ -26,8 +26,8 @@
 //  1. The rowsets of a plan weigh no more than the budget, but one rowset that is
 //     heavier than the whole budget may be planned alone.
 //  2. A locked rowset counts for the layout and is never planned.
-//  3. Merging what a plan names into disjoint outputs of at least nine tenths of the
-//     target lowers the height by a least amount, or lowers the number of rowsets, or
-//     frees at least a fifth of one of them. As none of the three is raised by merging,
-//     a tablet that is not written to is soon left alone.
+//  3. Every plan lowers the sum of all rowsets' widths and values of small size by a
+//     least amount if its outputs are disjoint and reach nine tenths of the target, or
+//     frees at least a fifth of a rowset. Neither can go on for ever without new writes,
+//     so a tablet that is not written to is soon left alone.
 package compaction

@@ -136,20 +136,21 @@ func (s *search) window(left float64, f func(c int, union float64)) {
 	}
 }
 
-// progresses reports whether the best plan satisfies invariant 3: it lowers the height
-// by a tenth of the minimum, frees waste, or leaves fewer rowsets.
+// progresses reports whether the best plan satisfies invariant 3: whether it counts on
+// waste, or the outputs, which may be small again, are worth less than the inputs.
 func (s *search) progresses() bool {
-	var widths, disk float64
+	gain, live := -s.best.union, 0.0
 	for _, i := range s.best.picked {
 		c := &s.candidates[i]
-		if s.opts.wasteValue(&s.sets[c.set]) > 0 {
+		set := &s.sets[c.set]
+		if s.opts.wasteValue(set) > 0 {
 			return true
 		}
-		widths += c.Width()
-		disk += float64(s.sets[c.set].disk())
+		gain += c.value
+		live += float64(set.disk()-set.Reclaimable) / float64(s.opts.Target)
 	}
-	outputs := math.Ceil(disk / (fill * float64(s.opts.Target)))
-	return widths-s.best.union > s.opts.Minimum/10 || outputs < float64(len(s.best.picked))
+	small := math.Ceil(live/fill) - live // the sum of the outputs' shortfalls
+	return gain-s.opts.SmallRowSets*small > s.opts.Minimum/10
 }
 
 func (s *search) plan() Plan {
