@@ -100,7 +100,8 @@ func AppendKeys(dst *vector.Vector, cols []*vector.Vector, from, to int) error {
 	if from >= to {
 		return nil
 	}
-	total, plans, err := planKeys(cols, from, to)
+	var few [8]keyPlan
+	total, plans, err := planKeys(few[:0], cols, from, to)
 	if err != nil {
 		return err
 	}
@@ -131,9 +132,9 @@ type keyPlan struct {
 	escape bool // bytes, not last, and some may be zero or the column is in dictionary form
 }
 
-// planKeys returns the bytes of all keys of rows [from, to).
-func planKeys(cols []*vector.Vector, from, to int) (total int64, plans []keyPlan, err error) {
-	plans = make([]keyPlan, len(cols))
+// planKeys appends a plan for each column to plans and returns the bytes of all keys of
+// rows [from, to).
+func planKeys(plans []keyPlan, cols []*vector.Vector, from, to int) (total int64, _ []keyPlan, err error) {
 	for c, v := range cols {
 		if !keyCapable(v.Kind()) {
 			return 0, nil, fmt.Errorf("a %s column cannot be part of a key: %w", v.Kind(), schema.ErrInvalidArgument)
@@ -144,7 +145,7 @@ func planKeys(cols []*vector.Vector, from, to int) (total int64, plans []keyPlan
 		} else {
 			total += p.measure(from, to)
 		}
-		plans[c] = p
+		plans = append(plans, p)
 	}
 	return total, plans, nil
 }
@@ -185,22 +186,20 @@ func (p *keyPlan) plainLen(i int) int {
 // startKeys sets starts to where each key begins.
 func startKeys(starts []int32, plans []keyPlan, from int) {
 	fixed := int32(0)
-	var vars []*keyPlan
 	for c := range plans {
 		if p := &plans[c]; p.width > 0 {
 			fixed += int32(p.width)
-		} else {
-			vars = append(vars, p)
-			if !p.last {
-				fixed += 2
-			}
+		} else if !p.last {
+			fixed += 2
 		}
 	}
 	for i := range starts {
 		starts[i] = int32(i) * fixed
 	}
-	for _, p := range vars {
-		p.shift(starts, from)
+	for c := range plans {
+		if p := &plans[c]; p.width == 0 {
+			p.shift(starts, from)
+		}
 	}
 }
 

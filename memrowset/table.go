@@ -57,19 +57,29 @@ func (t *table) search(places []atomic.Uint64, key []byte, tag uint32, limit row
 	}
 }
 
-// find calls found for each of the listed keys whose row is stored below limit. Most
-// keys of a batch are new, so it looks for free places first: the loop is so short that
-// the processor waits for many places at a time.
+// find calls found for each of the listed keys whose row is stored below limit.
 func (t *table) find(keys *rowset.Keys, which []int32, limit rowset.RowID, found func(key int32, row rowset.RowID)) {
 	places, hashes := *t.places.Load(), keys.Hashes()
+	for len(which) > 0 {
+		n := min(len(which), warmKeys)
+		warm(places, hashes, which[:n])
+		for _, k := range which[:n] {
+			if _, row, ok := t.search(places, keys.At(int(k)), tag(hashes[k]), limit); ok {
+				found(k, row)
+			}
+		}
+		which = which[n:]
+	}
+}
+
+// warmKeys is the number of keys whose places are brought into the cache together.
+const warmKeys = 256
+
+// warm loads the places where the searches for keys begin. Nothing in the loop depends
+// on what is loaded, so the processor waits for many places at a time.
+func warm(places []atomic.Uint64, hashes []uint64, which []int32) {
 	for _, k := range which {
-		tag := tag(hashes[k])
-		if places[start(tag, len(places))].Load() == 0 {
-			continue
-		}
-		if _, row, ok := t.search(places, keys.At(int(k)), tag, limit); ok {
-			found(k, row)
-		}
+		places[start(tag(hashes[k]), len(places))].Load()
 	}
 }
 

@@ -2,6 +2,7 @@ package tablet
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 
 	"github.com/minikudu/minikudu/internal/rowset"
@@ -18,24 +19,27 @@ type keyLocks struct {
 
 // keyLock is one batch's hold on its keys.
 type keyLock struct {
-	keys     *rowset.Keys // ascending
-	released chan struct{}
+	keys     *rowset.Keys  // ascending; used no more once released
+	released chan struct{} // made by the first batch that waits, guarded by keyLocks.mu
 }
 
 // lock waits until no earlier batch holds one of the keys.
 func (l *keyLocks) lock(keys *rowset.Keys) *keyLock {
-	k := &keyLock{keys: keys, released: make(chan struct{})}
+	k := &keyLock{keys: keys}
 	l.mu.Lock()
-	var wait []*keyLock
+	var wait []chan struct{}
 	for _, h := range l.held {
 		if overlap(h.keys, keys) {
-			wait = append(wait, h)
+			if h.released == nil {
+				h.released = make(chan struct{})
+			}
+			wait = append(wait, h.released)
 		}
 	}
 	l.held = append(l.held, k)
 	l.mu.Unlock()
-	for _, h := range wait {
-		<-h.released
+	for _, released := range wait {
+		<-released
 	}
 	return k
 }
@@ -43,14 +47,11 @@ func (l *keyLocks) lock(keys *rowset.Keys) *keyLock {
 // unlock lets the batches that wait for k go on.
 func (l *keyLocks) unlock(k *keyLock) {
 	l.mu.Lock()
-	for i, h := range l.held {
-		if h == k {
-			l.held = append(l.held[:i], l.held[i+1:]...)
-			break
-		}
+	defer l.mu.Unlock()
+	l.held = slices.DeleteFunc(l.held, func(h *keyLock) bool { return h == k })
+	if k.released != nil {
+		close(k.released)
 	}
-	l.mu.Unlock()
-	close(k.released)
 }
 
 // overlap reports whether two ascending key lists share a key.

@@ -2,6 +2,7 @@ package tablet
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -21,7 +22,7 @@ func keyVector(keys [][]byte) *vector.Vector {
 	return v
 }
 
-func TestSortedRowsIsStable(t *testing.T) {
+func TestSortIsStable(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		// Long common prefixes and few distinct keys make ties at every level.
 		key := rapid.Custom(func(r *rapid.T) []byte {
@@ -33,26 +34,27 @@ func TestSortedRowsIsStable(t *testing.T) {
 			want[i] = int32(i)
 		}
 		slices.SortStableFunc(want, func(a, b int32) int { return bytes.Compare(keys[a], keys[b]) })
-		if got := sortedRows(keyVector(keys)); !slices.Equal(got, want) {
+		if got := new(sorter).sort(keyVector(keys)); !slices.Equal(got, want) {
 			r.Fatalf("%q: order %v, want %v", keys, got, want)
 		}
 	})
 }
 
-func BenchmarkSortedRows(b *testing.B) {
+func BenchmarkSort(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for name, key := range map[string]func(i int) []byte{
 		"series": func(i int) []byte { return fmt.Appendf(nil, "host_%03d\x00\x00%08d", i%100, i/100) },
 		"random": func(i int) []byte { return fmt.Appendf(nil, "%016d", r.Uint64()) },
+		"number": func(i int) []byte { return binary.BigEndian.AppendUint64(nil, r.Uint64N(1<<21)) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			keys := make([][]byte, 1000)
 			for i := range keys {
 				keys[i] = key(i)
 			}
-			v := keyVector(keys)
+			v, s := keyVector(keys), new(sorter)
 			for b.Loop() {
-				sortedRows(v)
+				s.sort(v)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/row")
 		})

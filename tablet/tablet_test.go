@@ -427,13 +427,13 @@ func TestResolveReportsWriteRows(t *testing.T) {
 			{[]int64{3}, nil, 1},
 		} {
 			op := s.resolve(c.keys...)
-			op.Release()
 			if !slices.Equal(op.Present, c.present) || op.Rows() != c.rows {
 				t.Errorf("%s: %v has the live rows %v and puts %d, want %v, %d", where, c.keys, op.Present, op.Rows(), c.present, c.rows)
 			}
 			if op.Columns[0].Len() != c.rows || op.Columns[1].Len() != c.rows {
 				t.Errorf("%s: %v puts columns of %d rows", where, c.keys, op.Columns[0].Len())
 			}
+			op.Release()
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/internal/mvcc"
@@ -29,43 +30,60 @@ type Op struct {
 	TooLong []int32
 
 	tablet *Tablet
-	keys   *rowset.Keys
+	*scratch
 	rows   []int32 // the row of the write each key came from, after sort left rows out
 	lock   *keyLock
 	target *memrowset.MemRowSet
 }
 
-// Rows returns the number of rows to be put.
+// scratch is the memory of an Op that the next one uses.
+type scratch struct {
+	keys            rowset.Keys // of the rows to be put, ascending
+	encoded, sorted vector.Vector
+	sorter          sorter
+	row, which      []int32
+	found           []rowset.Found // empty ones
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+func (t *Tablet) newOp(columns []*vector.Vector) *Op {
+	return &Op{Columns: columns, tablet: t, scratch: scratches.Get().(*scratch)}
+}
+
+// Rows returns the number of rows to be put, before Release.
 func (o *Op) Rows() int { return o.keys.Len() }
 
 // Resolve locks the keys of the given rows, cells in schema order, and finds out
 // which of them are absent. Only the column of the generated id may be empty; it is
 // filled in. Reading disk rowsets may fail, and then nothing is held.
 func (t *Tablet) Resolve(ctx context.Context, columns []*vector.Vector, maxKey int) (*Op, error) {
-	o := &Op{Columns: columns, tablet: t}
-	n := columns[0].Len()
-	if auto := t.schema.AutoIncrement(); auto >= 0 {
-		if auto == 0 {
-			n = columns[1].Len()
-		}
-		if err := o.generateIDs(auto, n); err != nil {
-			return nil, err
-		}
-	}
-	encoded := vector.New(schema.KindBytes, n)
-	if err := encoding.AppendKeys(encoded, o.Columns[:t.schema.NumKey()], 0, n); err != nil {
-		return nil, err
-	}
-	o.sort(encoded, maxKey)
-	o.lock = t.locks.lock(o.keys)
-	if t.schema.AutoIncrement() >= 0 {
-		return o, nil // no two rows share a generated id
-	}
-	if err := o.dropLive(ctx); err != nil {
+	o := t.newOp(columns)
+	if err := o.resolve(ctx, maxKey); err != nil {
 		o.Release()
 		return nil, err
 	}
 	return o, nil
+}
+
+func (o *Op) resolve(ctx context.Context, maxKey int) error {
+	t, n := o.tablet, o.Columns[0].Len()
+	if auto := t.schema.AutoIncrement(); auto >= 0 {
+		if auto == 0 {
+			n = o.Columns[1].Len()
+		}
+		if err := o.generateIDs(auto, n); err != nil {
+			return err
+		}
+	}
+	if err := o.sort(n, maxKey); err != nil {
+		return err
+	}
+	o.lock = t.locks.lock(&o.keys)
+	if t.schema.AutoIncrement() >= 0 {
+		return nil // no two rows share a generated id
+	}
+	return o.dropLive(ctx)
 }
 
 // generateIDs fills the column of the generated id.
@@ -96,10 +114,14 @@ func (t *Tablet) takeIDs(n int) (first int64, err error) {
 	}
 }
 
-// sort sets o.keys to the ascending distinct keys of the rows and leaves out rows
+// sort sets o.keys to the ascending distinct keys of the n rows and leaves out rows
 // whose key is too long or stood earlier in the write.
-func (o *Op) sort(encoded *vector.Vector, maxKey int) {
-	n := encoded.Len()
+func (o *Op) sort(n, maxKey int) error {
+	key, encoded := o.Columns[:o.tablet.schema.NumKey()], &o.encoded
+	encoded.Reset(schema.KindBytes)
+	if err := encoding.AppendKeys(encoded, key, 0, n); err != nil {
+		return err
+	}
 	offsets := encoded.Offsets()
 	inOrder := true
 	for i := range n {
@@ -110,13 +132,19 @@ func (o *Op) sort(encoded *vector.Vector, maxKey int) {
 			inOrder = false
 		}
 	}
-	key := o.Columns[:o.tablet.schema.NumKey()]
 	if inOrder && len(o.TooLong) == 0 {
-		o.keys = &rowset.Keys{Encoded: encoded, Columns: key}
-		return
+		o.keys.Encoded, o.keys.Columns = encoded, key
+		return nil
 	}
-	order := sortedRows(encoded)
-	rows := make([]int32, 0, n)
+	o.order(maxKey)
+	return nil
+}
+
+// order is the part of sort for rows that do not ascend.
+func (o *Op) order(maxKey int) {
+	encoded, n := &o.encoded, o.encoded.Len()
+	order := o.sorter.sort(encoded)
+	rows := o.row[:0]
 	for i, r := range order {
 		k := encoded.BytesAt(int(r))
 		switch {
@@ -127,25 +155,36 @@ func (o *Op) sort(encoded *vector.Vector, maxKey int) {
 			rows = append(rows, r)
 		}
 	}
+	o.row = rows
 	slices.Sort(o.Present)
-	sorted := vector.New(schema.KindBytes, len(rows))
-	_ = sorted.AppendRows(encoded, rows) // not longer than encoded, which fits
-	o.keys = &rowset.Keys{Encoded: sorted, Columns: key, Row: rows}
+	o.setKeys(&o.sorted, encoded, rows)
+	o.keys.Columns, o.keys.Row = o.Columns[:o.tablet.schema.NumKey()], rows
 	if len(rows) < n {
 		o.rows = rows
 		o.compact()
 	}
 }
 
+// setKeys makes dst, which holds the given keys of src, the keys.
+func (o *Op) setKeys(dst, src *vector.Vector, which []int32) {
+	dst.Reset(schema.KindBytes)
+	_ = dst.AppendRows(src, which) // not longer than src, which fits
+	o.keys.Reset()
+	o.keys.Encoded = dst
+}
+
 // dropLive looks the keys up and leaves out those that are live.
 func (o *Op) dropLive(ctx context.Context) error {
 	n := o.keys.Len()
-	found := make([]rowset.Found, n)
-	which := make([]int32, n)
-	for i := range which {
-		which[i] = int32(i)
+	found := slices.Grow(o.found, n)[:n]
+	o.found = found[:0]
+	defer clear(found)
+	which := o.which[:0]
+	for i := range n {
+		which = append(which, int32(i))
 	}
-	if err := o.tablet.stores.Load().lookup(ctx, o.keys, which, found); err != nil {
+	o.which = which
+	if err := o.tablet.stores.Load().lookup(ctx, &o.keys, which, found); err != nil {
 		return err
 	}
 	live := which[:0]
@@ -178,9 +217,12 @@ func (o *Op) keep(which []int32) {
 	for i, k := range which {
 		rows[i] = int32(o.keys.ColumnRow(int(k)))
 	}
-	sorted := vector.New(schema.KindBytes, len(which))
-	_ = sorted.AppendRows(o.keys.Encoded, which) // a part of what fits
-	o.keys = &rowset.Keys{Encoded: sorted, Columns: o.keys.Columns, Row: rows}
+	src, dst := o.keys.Encoded, &o.sorted
+	if src == dst {
+		dst = &o.encoded
+	}
+	o.setKeys(dst, src, which)
+	o.keys.Row = rows
 	o.compact()
 }
 
@@ -211,7 +253,7 @@ func (o *Op) Apply(ts mvcc.Timestamp) error {
 	if o.keys.Len() == 0 {
 		return nil
 	}
-	_, err := o.target.Append(ts, o.Columns, o.keys, nil)
+	_, err := o.target.Append(ts, o.Columns, &o.keys, nil)
 	return err
 }
 
@@ -224,6 +266,11 @@ func (o *Op) Release() {
 	if o.lock != nil {
 		o.tablet.locks.unlock(o.lock)
 		o.lock = nil
+	}
+	if o.scratch != nil {
+		o.keys.Reset()
+		scratches.Put(o.scratch)
+		o.scratch = nil
 	}
 }
 
@@ -239,17 +286,15 @@ func (t *Tablet) Replay(ts mvcc.Timestamp, columns []*vector.Vector) (applied in
 		return 0, nil
 	}
 	n := columns[0].Len()
-	o := &Op{Columns: columns, tablet: t}
-	encoded := vector.New(schema.KindBytes, n)
-	if err := encoding.AppendKeys(encoded, columns[:t.schema.NumKey()], 0, n); err != nil {
+	o := t.newOp(columns)
+	defer o.Release()
+	if err := o.sort(n, math.MaxInt); err != nil {
 		return 0, err
 	}
-	o.sort(encoded, math.MaxInt)
 	if o.Rows() != n {
 		return 0, fmt.Errorf("%d rows of one commit share %d keys", n, o.Rows())
 	}
 	o.Pin()
-	defer o.Release()
 	return n, o.Apply(ts)
 }
 

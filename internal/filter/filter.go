@@ -69,7 +69,9 @@ func (f *Filter) Add(l *Locations) {
 	f.keys++
 	m := uint64(maxBits >> f.shift)
 	for _, p := range l {
-		p %= m
+		if p >= m { // never in a full filter, which saves the division
+			p %= m
+		}
 		f.words[p>>6] |= 1 << (p & 63)
 	}
 }
