@@ -112,7 +112,7 @@ func (p *plan) aggregate(ctx context.Context, ap *aggregate.Plan) (*aggregate.St
 	defer cancel()
 	parts, release, err := p.table.tablet.Parts(&p.spec)
 	if err != nil {
-		return nil, p.table.readError(err)
+		return nil, p.table.tabletError(err)
 	}
 	defer release()
 	workers := max(1, min(runtime.GOMAXPROCS(0), len(parts)))
@@ -161,7 +161,7 @@ func (p *plan) aggregatePart(ctx context.Context, part *tablet.Part, s *aggregat
 	}
 	it, err := part.Scan(ctx)
 	if err != nil {
-		return p.table.readError(err)
+		return p.table.tabletError(err)
 	}
 	defer it.Close()
 	var b *rowset.Batch
@@ -197,7 +197,7 @@ func (p *plan) aggregateMeta(ctx context.Context, part *tablet.Part, s *aggregat
 		return z, known && zerr == nil
 	})
 	if err != nil {
-		return false, p.table.readError(err)
+		return false, p.table.tabletError(err)
 	}
 	if done {
 		p.spec.Stats.AnsweredFromMeta.Add(1)

@@ -730,3 +730,83 @@ func TestTimestampsIncrease(t *testing.T) {
 		r.restart()
 	}
 }
+
+// A table dropped while it is flushed leaves nothing, and no complaint.
+func TestDropBesideFlush(t *testing.T) {
+	var complaints atomic.Int64
+	o := minikudu.Options{Durability: minikudu.NoSync, FlushBytes: 2048, Events: &minikudu.EventListener{BackgroundError: func(err error) {
+		complaints.Add(1)
+		t.Log(err)
+	}}}
+	r := newRig(t, o, kvSpec())
+	rounds := 100
+	if testing.Short() {
+		rounds = 20
+	}
+	for i := range rounds {
+		tab, err := r.db.CreateTable(ctx, "passing", kvSpec())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range 5 {
+			var b minikudu.WriteBatch
+			for j := range 20 {
+				b.Insert(tab, 20*k+j, j)
+			}
+			r.commit(&b)
+		}
+		flushed := make(chan error)
+		go func() { flushed <- tab.Flush(ctx) }()
+		time.Sleep(time.Duration(i%10) * 50 * time.Microsecond)
+		if err := r.db.DropTable(ctx, "passing"); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-flushed; err != nil && !errors.Is(err, minikudu.ErrNotFound) {
+			t.Fatalf("a flush of a table that is dropped: %v", err)
+		}
+	}
+	waitFor(t, "memory and files to go", func() bool {
+		return r.db.Metrics().MemoryBytes == 0 && r.rowsetFiles() == 0
+	})
+	if n := complaints.Load(); n > 0 {
+		t.Errorf("%d background errors", n)
+	}
+	r.restart()
+	if r.rowsetFiles() != 0 {
+		t.Errorf("files %v", r.files())
+	}
+}
+
+// What was stored under larger limits stays readable under smaller ones.
+func TestLimitsMayShrink(t *testing.T) {
+	large := strings.Repeat("x", 200_000)
+	r := newRig(t, minikudu.Options{Limits: schema.Limits{MaxCellBytes: 300_000, MaxKeyBytes: 300_000, MaxNameBytes: 1000, MaxColumns: 400}}, textSpec())
+	spec := table([]string{"k"}, col("k", schema.Int32))
+	for i := range 350 {
+		spec.Columns = append(spec.Columns, null(col(fmt.Sprintf("%s%d", strings.Repeat("c", 300), i), schema.Int8)))
+	}
+	if _, err := r.db.CreateTable(ctx, strings.Repeat("wide", 100), spec); err != nil {
+		t.Fatal(err)
+	}
+	r.insert([]any{large, large, nil}, []any{"small", nil, nil})
+	r.flush()
+	r.insert([]any{large + "y", large, nil})
+	r.opts.Limits = schema.Limits{}
+	for range 2 {
+		r.restart()
+		for _, k := range []string{large, large + "y"} {
+			if row, err := r.tab.Get(ctx, k); err != nil || row.Value("s") != large {
+				t.Fatalf("a row of before: %v", err)
+			}
+		}
+		if n := count(t, r.tab, minikudu.Query{}); n != 3 || len(r.db.Tables()) != 2 {
+			t.Fatalf("%d rows, %d tables", n, len(r.db.Tables()))
+		}
+		var b minikudu.WriteBatch
+		b.Insert(r.tab, "k", large, nil)
+		if _, err := r.db.Commit(ctx, &b, nil); !errors.Is(err, minikudu.ErrInvalidArgument) {
+			t.Fatalf("a cell over the present limit: %v", err)
+		}
+		r.flush()
+	}
+}

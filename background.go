@@ -89,7 +89,11 @@ func (b *background) step() (worked bool, err error) {
 		return false, nil
 	}
 	b.db.rotate(t)
-	return true, b.db.flushOne(b.ctx, t, reason)
+	err = b.db.flushOne(b.ctx, t, reason)
+	if t.dropped.Load() {
+		err = nil // there is nothing to be retried
+	}
+	return true, err
 }
 
 // pick returns the table to flush and why, nil for none.
@@ -150,7 +154,7 @@ func (db *DB) flushOne(ctx context.Context, t *Table, reason string) error {
 	}
 	db.opts.Logger.Info("flush", "info", info.String())
 	if err != nil {
-		return fmt.Errorf("flushing table %q: %w", t.name, err)
+		return fmt.Errorf("flushing: %w", t.tabletError(err))
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (c *commit) resolve(ctx context.Context) error {
 	for _, p := range c.parts {
 		op, err := p.table.tablet.Resolve(ctx, p.columns, c.db.opts.Limits.MaxKeyBytes)
 		if err != nil {
-			return p.table.readError(err)
+			return p.table.tabletError(err)
 		}
 		c.ops = append(c.ops, op)
 	}

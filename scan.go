@@ -138,7 +138,7 @@ func (t *Table) scan(ctx context.Context, q *Query, yield func(*Batch) bool) err
 	}
 	it, err := t.tablet.Scan(ctx, &p.spec)
 	if err != nil {
-		return t.readError(err)
+		return t.tabletError(err)
 	}
 	defer it.Close()
 	out := p.newOutput(q.Limit)
@@ -164,14 +164,14 @@ func (p *plan) next(ctx context.Context, it rowset.Iterator) (*rowset.Batch, err
 	}
 	b, err := it.Next(ctx)
 	if err != nil {
-		return nil, p.table.readError(err)
+		return nil, p.table.tabletError(err)
 	}
 	return b, nil
 }
 
-// readError describes a failed read of the table. A table that was dropped meanwhile
-// is a missing one.
-func (t *Table) readError(err error) error {
+// tabletError says which table an error of its tablet concerns. A table that was
+// dropped meanwhile is a missing one.
+func (t *Table) tabletError(err error) error {
 	if errors.Is(err, tablet.ErrClosed) && t.dropped.Load() {
 		err = ErrNotFound
 	}

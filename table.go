@@ -219,7 +219,7 @@ func (t *Table) get(ctx context.Context, g *getter, columns []int, key []any) er
 	at := t.db.snapshot()
 	ok, err := t.tablet.Get(ctx, &g.keys, at, columns, dst)
 	if err != nil {
-		return t.readError(err)
+		return t.tabletError(err)
 	}
 	if !ok {
 		return fmt.Errorf("row of table %q: %w", t.name, ErrNotFound)

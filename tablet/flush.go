@@ -36,11 +36,15 @@ type Flushed struct {
 }
 
 // Flush writes the oldest rotated memrowset to disk rowsets, publishes them and
-// frees the memory (R5). With none it does nothing. After an error the tablet has
-// not changed, and Flush may be called again.
+// frees the memory (R5). With none it does nothing. After Close or Drop it is
+// ErrClosed. After any other error the tablet has not changed, and Flush may be
+// called again.
 func (t *Tablet) Flush(ctx context.Context) (Flushed, error) {
 	t.flushing.Lock()
 	defer t.flushing.Unlock()
+	if t.closed.Load() {
+		return Flushed{}, ErrClosed
+	}
 	s := t.stores.Load()
 	if len(s.rotated) == 0 {
 		return Flushed{}, nil

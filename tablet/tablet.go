@@ -61,6 +61,7 @@ type Tablet struct {
 	// Safe on their own.
 	stores   atomic.Pointer[stores]
 	locks    keyLocks
+	closed   atomic.Bool   // by Close or Drop
 	lastID   atomic.Int64  // largest generated id handed out
 	flushing sync.Mutex    // held over a flush, so that flushes publish in rotation order
 	i, maxM  atomic.Uint64 // watermarks of the last publication
@@ -175,6 +176,7 @@ func (t *Tablet) Verify(ctx context.Context) []error {
 
 // Close lets go of files. Scans that still run fail.
 func (t *Tablet) Close() {
+	t.closed.Store(true)
 	for _, rs := range t.RowSets() {
 		rs.Close()
 	}
@@ -182,6 +184,7 @@ func (t *Tablet) Close() {
 
 // Drop is Close that also deletes the files, once nobody reads them.
 func (t *Tablet) Drop() {
+	t.closed.Store(true)
 	for _, rs := range t.RowSets() {
 		rs.Drop()
 	}
