@@ -39,8 +39,16 @@ func TestMain(m *testing.M) {
 //	logsize DIR MAX       wants no more bytes in the log
 //	export parquet|arrow DIR TABLE FILE
 func TestScripts(t *testing.T) {
+	kudu, err := filepath.Abs("../../cfile/testdata/kudu")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("KUDU", kudu) // column files that Kudu wrote
+			return nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": status, "hold": hold, "flip": flip, "checksum": checksum, "logsize": logSize, "export": export,
 		},
