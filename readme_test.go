@@ -50,6 +50,31 @@ func TestReadmeExample(t *testing.T) {
 	}
 }
 
+// Every page is reached from an index: design pages from docs/design/README.md, format
+// pages from docs/format.md, the others from the README or the architecture.
+func TestDocumentationIndex(t *testing.T) {
+	for pattern, indexes := range map[string][]string{"docs/design/*.md": {"docs/design/README.md"}, "docs/format/*.md": {"docs/format.md"},
+		"docs/*.md": {"README.md", "docs/architecture.md"}} {
+		pages, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text []byte
+		for _, index := range indexes {
+			b, err := os.ReadFile(index)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = append(text, b...)
+		}
+		for _, page := range pages {
+			if name := filepath.Base(page); name != "README.md" && !bytes.Contains(text, []byte(name+")")) {
+				t.Errorf("%s is not in %s", page, strings.Join(indexes, " or "))
+			}
+		}
+	}
+}
+
 // Links between pages have targets.
 func TestDocumentationLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#:]+)\)`)
