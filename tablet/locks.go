@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/vector"
 )
 
 // keyLocks serialises batches that touch a common key. A batch names all its keys
@@ -19,17 +20,17 @@ type keyLocks struct {
 
 // keyLock is one batch's hold on its keys.
 type keyLock struct {
-	keys     *rowset.Keys  // ascending; used no more once released
-	released chan struct{} // made by the first batch that waits, guarded by keyLocks.mu
+	keys     *vector.Vector // encoded, ascending; unchanged until unlock
+	released chan struct{}  // made by the first batch that waits, guarded by keyLocks.mu
 }
 
 // lock waits until no earlier batch holds one of the keys.
 func (l *keyLocks) lock(keys *rowset.Keys) *keyLock {
-	k := &keyLock{keys: keys}
+	k := &keyLock{keys: keys.Encoded}
 	l.mu.Lock()
 	var wait []chan struct{}
 	for _, h := range l.held {
-		if overlap(h.keys, keys) {
+		if overlap(h.keys, k.keys) {
 			if h.released == nil {
 				h.released = make(chan struct{})
 			}
@@ -55,13 +56,13 @@ func (l *keyLocks) unlock(k *keyLock) {
 }
 
 // overlap reports whether two ascending key lists share a key.
-func overlap(a, b *rowset.Keys) bool {
+func overlap(a, b *vector.Vector) bool {
 	if a.Len() == 0 || b.Len() == 0 ||
-		bytes.Compare(a.At(a.Len()-1), b.At(0)) < 0 || bytes.Compare(b.At(b.Len()-1), a.At(0)) < 0 {
+		bytes.Compare(a.BytesAt(a.Len()-1), b.BytesAt(0)) < 0 || bytes.Compare(b.BytesAt(b.Len()-1), a.BytesAt(0)) < 0 {
 		return false
 	}
 	for i, j := 0, 0; i < a.Len() && j < b.Len(); {
-		switch c := bytes.Compare(a.At(i), b.At(j)); {
+		switch c := bytes.Compare(a.BytesAt(i), b.BytesAt(j)); {
 		case c == 0:
 			return true
 		case c < 0:

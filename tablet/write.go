@@ -217,7 +217,7 @@ func (o *Op) keep(which []int32) {
 	for i, k := range which {
 		rows[i] = int32(o.keys.ColumnRow(int(k)))
 	}
-	src, dst := o.keys.Encoded, &o.sorted
+	src, dst := o.keys.Encoded, &o.sorted // others still compare their keys with src, see keyLock
 	if src == dst {
 		dst = &o.encoded
 	}
