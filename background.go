@@ -134,8 +134,14 @@ func (db *DB) rotate(t *Table) bool {
 	return t.tablet.Rotate()
 }
 
-// flushOne flushes the table's oldest rotated memory rowset and reports it.
+// flushOne flushes the table's oldest rotated memory rowset and reports it. When another
+// call has flushed it meanwhile there is nothing to do or to report.
 func (db *DB) flushOne(ctx context.Context, t *Table, reason string) error {
+	t.flushing.Lock()
+	defer t.flushing.Unlock()
+	if t.tablet.Memory().Rotated == 0 {
+		return nil
+	}
 	info := FlushInfo{Job: db.background.jobs.Add(1), Table: t.name, Reason: reason}
 	if f := db.opts.Events.FlushBegin; f != nil {
 		f(info)

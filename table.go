@@ -30,8 +30,9 @@ type Table struct {
 	defaults  []int // columns delivered when none are named: all but the generated id
 
 	// Safe on their own.
-	dropped atomic.Bool
-	getters sync.Pool // *getter
+	dropped  atomic.Bool
+	getters  sync.Pool  // *getter
+	flushing sync.Mutex // held over a flush and its report
 }
 
 func newTable(db *DB, id uint64, name string, s *schema.Schema, version uint32, t *tablet.Tablet) *Table {
