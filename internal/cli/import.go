@@ -390,12 +390,12 @@ func (p *prepared) key(row int) string {
 
 // commit commits a batch and counts its rows.
 func (im *importer) commit(ctx context.Context, p *prepared) error {
-	im.sum.Rows += int64(len(p.rows) + len(p.rejected))
 	res, err := im.db.Commit(ctx, &p.batch, nil)
 	var rejected *minikudu.RejectedError
 	if err != nil && !errors.As(err, &rejected) {
 		return failed(err)
 	}
+	im.sum.Rows += int64(len(p.rows) + len(p.rejected))
 	if rejected != nil {
 		for i := range rejected.Rows {
 			r := &rejected.Rows[i]

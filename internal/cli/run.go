@@ -128,7 +128,7 @@ var hints = []struct {
 	{minikudu.ErrTooLarge, "use a smaller --batch-rows or a larger --memory"},
 	{minikudu.ErrOverflow, "use avg, or a filter that selects fewer rows"},
 	{minikudu.ErrNotSupported, "use the version of minikudu that wrote it, or a newer one"},
-	{context.Canceled, "it was interrupted; run it again"},
+	{context.Canceled, "it was interrupted"},
 	{fs.ErrPermission, "give yourself access to it"},
 }
 
