@@ -100,11 +100,17 @@ func narrow(page *vector.Vector, from, to int, want *vector.Vector, k int) (int,
 		return from, search(from, to, func(i int) bool { return vals[i].Cmp(x) > 0 })
 	}
 	x := want.BytesAt(k)
+	if from < to && bytes.Equal(page.BytesAt(from), x) && bytes.Equal(page.BytesAt(to-1), x) { // as leading columns go
+		return from, to
+	}
 	from = search(from, to, func(i int) bool { return bytes.Compare(page.BytesAt(i), x) >= 0 })
 	return from, search(from, to, func(i int) bool { return bytes.Compare(page.BytesAt(i), x) > 0 })
 }
 
 func narrowInts[T int8 | int16 | int32 | int64](vals []T, from, to int, x T) (int, int) {
+	if from < to && vals[from] == x && vals[to-1] == x { // as leading columns go
+		return from, to
+	}
 	lo, hi := from, to
 	for lo < hi {
 		if m := int(uint(lo+hi) >> 1); vals[m] < x {

@@ -216,8 +216,9 @@ func (l *lookup) encodedKey(ctx context.Context, row int, dst []byte) ([]byte, e
 }
 
 // ReadRow appends the values of a row that Lookup found. The caller knows that the
-// row is visible at the given time. The places of all cells are computed before the
-// first one is read.
+// row is visible at the given time. It goes through the columns in rounds, each of which
+// follows a pointer that the one before loaded: so the processor waits for the memory of
+// all columns at a time, not of one after the other.
 func (s *RowSet) ReadRow(ctx context.Context, row rowset.RowID, at mvcc.Timestamp, columns []int, dst []*vector.Vector) error {
 	if !s.Acquire() {
 		return ErrClosed
@@ -237,7 +238,18 @@ func (s *RowSet) ReadRow(ctx context.Context, row rowset.RowID, at mvcc.Timestam
 		cells = append(cells, x)
 	}
 	for i := range cells {
-		if err := s.readCell(ctx, &cells[i], columns[i], int(row), dst[i]); err != nil {
+		if x := &cells[i]; x.col != nil {
+			var err error
+			if x.cells, _, err = x.col.page(ctx, x.data, x.page); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range cells {
+		cells[i].touch(int(row))
+	}
+	for i := range cells {
+		if err := s.readCell(&cells[i], columns[i], int(row), dst[i]); err != nil {
 			return err
 		}
 	}
@@ -246,19 +258,29 @@ func (s *RowSet) ReadRow(ctx context.Context, row rowset.RowID, at mvcc.Timestam
 
 // cell is the place of a cell of the row being read.
 type cell struct {
-	col  *column // nil: not stored
-	data *columnData
-	page int
+	col   *column // nil: not stored
+	data  *columnData
+	page  int
+	cells *vector.Vector // of the page
 }
 
-func (s *RowSet) readCell(ctx context.Context, x *cell, col, row int, dst *vector.Vector) error {
+// touch loads the cell, if it is of fixed width or a code, for a later reader.
+//
+//go:noinline
+func (x *cell) touch(row int) byte {
+	if x.cells == nil {
+		return 0
+	}
+	data, width := x.cells.Data(), max(x.cells.Kind().Width(), x.cells.CodeWidth())
+	if at := (row - int(x.data.index.Starts[x.page])) * width; at < len(data) {
+		return data[at]
+	}
+	return 0
+}
+
+func (s *RowSet) readCell(x *cell, col, row int, dst *vector.Vector) error {
 	if x.col == nil {
 		return dst.Append(readDefault(s.env.Schema.Column(col)))
 	}
-	v, _, err := x.col.page(ctx, x.data, x.page)
-	if err != nil {
-		return err
-	}
-	i := row - int(x.data.index.Starts[x.page])
-	return dst.AppendFrom(v, i)
+	return dst.AppendFrom(x.cells, row-int(x.data.index.Starts[x.page]))
 }

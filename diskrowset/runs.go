@@ -3,7 +3,6 @@ package diskrowset
 import (
 	"bytes"
 	"encoding/binary"
-	"sort"
 	"unsafe"
 
 	"github.com/minikudu/minikudu/vector"
@@ -13,15 +12,15 @@ import (
 // keys from its own (inclusive) to the next run's (exclusive). It is immutable.
 type runs struct {
 	keys *vector.Vector // bytes, not null, ascending, at least one
-	// heads holds 8 bytes of each key after the first skip bytes, which all have in
-	// common, as a big-endian number, so that most comparisons touch no key.
-	heads  []uint64
+	// heads holds 16 bytes of each key after the first skip bytes, which all have in
+	// common, so that most comparisons touch no key.
+	heads  []keyHead
 	skip   int
 	common []byte
 }
 
 func newRuns(keys *vector.Vector) *runs {
-	x := &runs{keys: keys, heads: make([]uint64, keys.Len())}
+	x := &runs{keys: keys, heads: make([]keyHead, keys.Len())}
 	first, last := keys.BytesAt(0), keys.BytesAt(keys.Len()-1)
 	for x.skip < len(first) && x.skip < len(last) && first[x.skip] == last[x.skip] {
 		x.skip++
@@ -43,19 +42,22 @@ func ascending(keys *vector.Vector) bool {
 	return true
 }
 
-// head returns the first 8 bytes of b as a big-endian number, padded with zeroes.
-// Where heads differ, the keys differ in the same direction.
-func head(b []byte) uint64 {
-	if len(b) >= 8 {
-		return binary.BigEndian.Uint64(b)
+// keyHead is 16 bytes as two big-endian numbers.
+type keyHead struct{ hi, lo uint64 }
+
+// head returns the first 16 bytes of b, padded with zeroes. Where heads differ, the keys
+// differ in the same direction.
+func head(b []byte) keyHead {
+	if len(b) >= 16 {
+		return keyHead{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])}
 	}
-	var w [8]byte
+	var w [16]byte
 	copy(w[:], b)
-	return binary.BigEndian.Uint64(w[:])
+	return keyHead{binary.BigEndian.Uint64(w[:]), binary.BigEndian.Uint64(w[8:])}
 }
 
 // Size returns the bytes of memory held.
-func (x *runs) Size() int { return x.keys.Size() + 8*len(x.heads) + int(unsafe.Sizeof(*x)) }
+func (x *runs) Size() int { return x.keys.Size() + 16*len(x.heads) + int(unsafe.Sizeof(*x)) }
 
 // find returns the run in which key lies, -1 when it sorts before all of them. at is
 // where to begin: a run that does not sort after the key, or -1.
@@ -76,7 +78,14 @@ func (x *runs) find(key []byte, at int) int {
 		}
 		lo += step
 	}
-	return lo + sort.Search(hi-lo-1, func(i int) bool { return x.after(lo+1+i, key, h) })
+	for hi-lo > 1 {
+		if mid := int(uint(lo+hi) / 2); x.after(mid, key, h) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return lo
 }
 
 // compareCommon compares the key's first bytes with the bytes all runs begin with; a
@@ -92,9 +101,12 @@ func compareCommon(key, common []byte) int {
 }
 
 // after reports whether run i sorts after the key.
-func (x *runs) after(i int, key []byte, h uint64) bool {
-	if x.heads[i] != h {
-		return x.heads[i] > h
+func (x *runs) after(i int, key []byte, h keyHead) bool {
+	switch a := x.heads[i]; {
+	case a.hi != h.hi:
+		return a.hi > h.hi
+	case a.lo != h.lo:
+		return a.lo > h.lo
 	}
 	return bytes.Compare(x.keys.BytesAt(i), key) > 0
 }
