@@ -60,7 +60,7 @@ func script(j *journal, batches int) [][]func(*minikudu.DB) error {
 
 // play runs the script.
 func play(fs vfs.FS, j *journal, o *minikudu.Options) error {
-	for _, steps := range script(j, 70) {
+	for _, steps := range script(j, 90) {
 		if err := session(fs, o, steps); err != nil {
 			return err
 		}
