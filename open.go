@@ -111,8 +111,18 @@ func (db *DB) lockDir(context.Context) error {
 		}
 	}
 	db.lock, err = db.fs.Lock(db.fs.Join(db.dir, lockName), db.opts.ReadOnly, !db.opts.ReadOnly)
+	if db.opts.ReadOnly && errors.Is(err, fs.ErrNotExist) {
+		// A copy without its lock file: a writer would have made one first.
+		db.lock, err = noLock{}, nil
+	}
 	return err
 }
+
+// noLock stands for the lock of a store without a lock file.
+type noLock struct{}
+
+// Close does nothing.
+func (noLock) Close() error { return nil }
 
 // makeDir makes the directory, with those above it, durably. One that exists may be
 // what an earlier try made and could not sync.
