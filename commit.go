@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/minikudu/minikudu/internal/manifest"
 	"github.com/minikudu/minikudu/internal/mvcc"
@@ -57,8 +58,9 @@ func (db *DB) Commit(ctx context.Context, b *WriteBatch, o *CommitOptions) (*Res
 	if err := db.memory.admit(ctx, size); err != nil {
 		return nil, err
 	}
-	c := &commit{db: db, batch: b}
-	defer c.release()
+	c := commits.Get().(*commit)
+	c.db, c.batch = db, b
+	defer c.end()
 	if err := c.resolve(ctx); err != nil {
 		return nil, err
 	}
@@ -81,6 +83,24 @@ type commit struct {
 	batch *WriteBatch
 	parts []*batchPart // with rows, by tablet id
 	ops   []*tablet.Op // one for each of parts
+
+	// Memory that the next commit uses.
+	record   []record.Part
+	sections []record.Section
+	encoded  []byte
+}
+
+var commits = sync.Pool{New: func() any { return new(commit) }}
+
+// end lets go of everything but memory.
+func (c *commit) end() {
+	c.release()
+	clear(c.parts)
+	clear(c.ops)
+	clear(c.record)
+	clear(c.sections)
+	c.db, c.batch, c.parts, c.ops = nil, nil, c.parts[:0], c.ops[:0]
+	commits.Put(c)
 }
 
 // resolve locks the keys, tablet by tablet in order of id, and finds the live ones.
@@ -151,20 +171,19 @@ func (c *commit) write(ctx context.Context, res *Result, d Durability) error {
 	return c.db.waitDurable(pos, d)
 }
 
-// payload encodes the log record.
+// payload encodes the log record. It is valid until the end of the commit.
 func (c *commit) payload() []byte {
-	parts := make([]record.Part, 0, len(c.ops))
-	size := int64(0)
+	c.record, c.sections = c.record[:0], slices.Grow(c.sections[:0], len(c.ops)) // parts refer to sections
 	for i, op := range c.ops {
 		if op.Rows() == 0 {
 			continue
 		}
-		t := c.parts[i].table
-		parts = append(parts, record.Part{Tablet: uint64(t.tablet.ID()), SchemaVersion: t.version,
-			Sections: []record.Section{{Kind: record.Put, Rows: op.Rows(), IDs: t.columnIDs, Columns: op.Columns}}})
-		size += record.Size(op.Columns)
+		t, n := c.parts[i].table, len(c.sections)
+		c.sections = append(c.sections, record.Section{Kind: record.Put, Rows: op.Rows(), IDs: t.columnIDs, Columns: op.Columns})
+		c.record = append(c.record, record.Part{Tablet: uint64(t.tablet.ID()), SchemaVersion: t.version, Sections: c.sections[n : n+1]})
 	}
-	return record.Append(make([]byte, 0, size+64), parts)
+	c.encoded = record.Append(c.encoded[:0], c.record)
+	return c.encoded
 }
 
 // release unlocks the keys. It may be called twice.
@@ -240,7 +259,13 @@ func (db *DB) waitDurable(pos wal.Position, d Durability) error {
 	if d == DurabilityDefault {
 		d = db.opts.Durability
 	}
-	mode := map[Durability]wal.Mode{Sync: wal.Sync, Interval: wal.Interval, NoSync: wal.NoSync}[d]
+	mode := wal.Sync
+	switch d {
+	case Interval:
+		mode = wal.Interval
+	case NoSync:
+		mode = wal.NoSync
+	}
 	return db.logError(db.log.Wait(context.Background(), pos, mode))
 }
 

@@ -108,10 +108,15 @@ func (s *fixedStore[T]) load() [][]T {
 
 // reserve makes room for rows [0, n).
 func (s *fixedStore[T]) reserve(n int) [][]T {
-	cur := s.load()
-	if n <= capacity(cur) {
+	if cur := s.load(); n <= capacity(cur) {
 		return cur
 	}
+	return s.grow(n)
+}
+
+// grow is the part of reserve for lack of room.
+func (s *fixedStore[T]) grow(n int) [][]T {
+	cur := s.load()
 	before := capacity(cur)
 	if first := firstChunk(n); len(cur) == 0 || len(cur[0]) < first {
 		grown := make([]T, first)
