@@ -19,7 +19,6 @@ type WriteBatch struct {
 	parts []*batchPart // in order of first use
 	rows  int
 	bad   []RowError
-	cells []schema.Value // scratch
 }
 
 // batchPart is the accepted rows for one table.
@@ -73,33 +72,20 @@ func (b *WriteBatch) insertPositional(t *Table, ignore bool, values []any) {
 
 // insert adds a row whose value of schema column i is value(i), or unset.
 func (b *WriteBatch) insert(t *Table, ignore bool, value func(i int) (any, bool)) {
-	cells := b.cells[:0]
-	auto := t.schema.AutoIncrement()
-	for i := range t.schema.Len() {
-		if i == auto {
+	p := b.part(t)
+	for i, column := range p.columns {
+		if i == t.schema.AutoIncrement() {
 			continue
 		}
 		x, err := t.cell(i, value)
+		if err == nil {
+			err = column.Append(x) // fails past 2 GiB; long before that the batch is too large
+		}
 		if err != nil {
-			b.cells = cells
-			b.reject(t, err)
-			return
-		}
-		cells = append(cells, x)
-	}
-	b.cells = cells
-	p := b.part(t)
-	for i, k := 0, 0; i < t.schema.Len(); i++ {
-		if i == auto {
-			continue
-		}
-		if err := p.columns[i].Append(cells[k]); err != nil {
-			// Only a vector past 2 GiB fails, long before that the batch is too large.
 			p.truncate(len(p.rows))
 			b.reject(t, err)
 			return
 		}
-		k++
 	}
 	p.rows, p.ignore = append(p.rows, int32(b.rows)), append(p.ignore, ignore)
 	b.rows++
@@ -123,9 +109,7 @@ func (t *Table) cell(i int, value func(i int) (any, bool)) (schema.Value, error)
 // truncate drops the cells of rows n and above.
 func (p *batchPart) truncate(n int) {
 	for _, v := range p.columns {
-		if v.Len() > n {
-			*v = *v.Slice(0, n).Clone()
-		}
+		v.Truncate(n)
 	}
 }
 

@@ -38,6 +38,16 @@ func (c *Column) Convert(v any) (Value, error) { return c.ConvertLimit(v, 0) }
 // ConvertLimit is Convert that also refuses cells of more than maxCell bytes; 0
 // means no limit.
 func (c *Column) ConvertLimit(v any, maxCell int) (Value, error) {
+	switch v := v.(type) { // the commonest cells, which need neither conversion nor check
+	case int64:
+		if c.Type == Int64 {
+			return IntValue(KindInt64, v), nil
+		}
+	case float64:
+		if c.Type == Double {
+			return Float64Value(v), nil
+		}
+	}
 	x, reason := c.convert(v)
 	if reason == "" {
 		reason = c.check(x, maxCell)
