@@ -428,13 +428,8 @@ func TestClosedHandles(t *testing.T) {
 	closed := make(chan error)
 	go func() { closed <- r.db.Close() }()
 	var err error
-	for ok := true; ok && err == nil; {
+	for ok := true; ok && err == nil; time.Sleep(time.Millisecond) {
 		_, err, ok = next()
-		if !ok {
-			_, err, ok = next()
-			break
-		}
-		time.Sleep(time.Millisecond)
 	}
 	stop()
 	if e := <-closed; e != nil {
