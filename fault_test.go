@@ -240,7 +240,7 @@ func TestOneSyncForEachGroup(t *testing.T) {
 			defer mustClose(t, db)
 			j := newJournal()
 			fatal(t, j.create(db, "a"))
-			waitForSegment(t, f)
+			waitForSegment(t, f, 0)
 			f.ResetCounts()
 			for b := range int64(10) {
 				fatal(t, j.commit(db, b, map[string]int{"a": 1}))
@@ -279,10 +279,11 @@ func TestOneSyncForEachGroup(t *testing.T) {
 	}
 }
 
-// waitForSegment waits until the log has made its next segment ahead.
-func waitForSegment(t *testing.T, f *errorfs.FS) {
+// waitForSegment waits until the log has made its next segment ahead, after the given
+// number of commits: a sync for each of two segments and for each commit have begun.
+func waitForSegment(t *testing.T, f *errorfs.FS, commits int64) {
 	t.Helper()
-	for i := 0; f.Count(errorfs.OpSync, vfs.KindLog).Calls < 2; i++ {
+	for i := 0; f.Count(errorfs.OpSync, vfs.KindLog).Calls < 2+commits; i++ {
 		if i == 1000 {
 			t.Fatal("no segment is made ahead")
 		}
@@ -419,7 +420,7 @@ func TestTrap5FailedLogSync(t *testing.T) {
 	j := newJournal()
 	fatal(t, j.create(db, "a"))
 	fatal(t, j.commit(db, 0, map[string]int{"a": 5}))
-	waitForSegment(t, f)
+	waitForSegment(t, f, 1)
 	f.SetHook(errorfs.Fail(syscall.EIO, 1, 1, errorfs.And(errorfs.Ops(errorfs.OpSync), errorfs.Kinds(vfs.KindLog))))
 	if err := j.commit(db, 1, map[string]int{"a": 5}); !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)
