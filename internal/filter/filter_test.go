@@ -39,7 +39,7 @@ func TestHash64Vectors(t *testing.T) {
 	f("12345678901234567890123456789012345678901234567890123456789012345678901234567890", 0xe04a477f19ee145d)
 }
 
-func TestFalsePositivesAtEverySize(t *testing.T) {
+func TestItem25FalsePositivesAtEverySize(t *testing.T) {
 	const probes = 200_000
 	for n := KeysPerFilter; n > 0; n /= 4 {
 		f := filled(n)
