@@ -407,7 +407,7 @@ func FuzzReader(f *testing.F) {
 			n += int64(len(b.Rows))
 			for _, x := range b.Rejected {
 				var ve *schema.ValueError
-				if errors.As(x.Err, &ve) {
+				if errors.As(x.Err, &ve) && ve.Want != "" { // of a cell, not of the row's shape
 					t.Fatalf("%q: inferred types refuse a row: %v", in, x.Err)
 				}
 				bad++
