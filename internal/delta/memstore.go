@@ -239,15 +239,18 @@ func (m *MemStore) Touches(col int) bool { return m.updates[col].Load() > 0 }
 // HasLife reports whether some change deletes or revives a row.
 func (m *MemStore) HasLife() bool { return m.life.Load() > 0 }
 
-// Changed reports whether some row of [from, to) may have a change.
-func (m *MemStore) Changed(from, to int) bool {
+// Changed reports whether some change may set the column in a row of [from, to).
+func (m *MemStore) Changed(_ context.Context, col, from, to int) (bool, error) {
+	if !m.Touches(col) {
+		return false, nil
+	}
 	pages := m.pages.load()
 	for i := from >> pageShift; i <= (to-1)>>pageShift && i < len(pages); i++ {
 		if pages[i] != nil && pages[i].any.Load() {
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // each calls f with the head of every changed row in [from, to), ascending, until it
@@ -354,14 +357,20 @@ func (m *MemStore) PatchRow(_ context.Context, at mvcc.Timestamp, col, row int, 
 	return true, dst.AppendFrom(cells, i)
 }
 
-// Last returns the newest change of the row; see [Reader].
-func (m *MemStore) Last(_ context.Context, row rowset.RowID) (rowset.ChangeKind, mvcc.Timestamp, bool, error) {
+// Newest returns the newest change of the row; ok is false when there is none.
+func (m *MemStore) Newest(row rowset.RowID) (kind rowset.ChangeKind, ts mvcc.Timestamp, ok bool) {
 	n := m.head(row)
 	if n == 0 {
-		return 0, 0, false, nil
+		return 0, 0, false
 	}
 	c := m.commit(m.node(n).commit)
-	return c.changes.Kind, c.ts, true, nil
+	return c.changes.Kind, c.ts, true
+}
+
+// Last is Newest, as a [Reader] has it.
+func (m *MemStore) Last(_ context.Context, row rowset.RowID) (rowset.ChangeKind, mvcc.Timestamp, bool, error) {
+	kind, ts, ok := m.Newest(row)
+	return kind, ts, ok, nil
 }
 
 // Later calls fn for the changes of every commit after the given time, in timestamp
@@ -377,4 +386,91 @@ func (m *MemStore) Later(after mvcc.Timestamp, fn func(ts mvcc.Timestamp, c *row
 	return nil
 }
 
+// EachCell calls fn for every change of a column, by row and then by time, until it
+// fails: the new cell is cell i of cells, which must not be changed.
+func (m *MemStore) EachCell(col int, fn func(row rowset.RowID, ts mvcc.Timestamp, cells *vector.Vector, i int) error) error {
+	return m.eachChange(func(row rowset.RowID, x *node, c *commit) error {
+		if k := slices.Index(c.changes.Columns, col); k >= 0 {
+			return fn(row, c.ts, c.changes.Values[k], int(x.cell))
+		}
+		return nil
+	})
+}
+
+// EachDelete calls fn for every deletion, by row and then by time, until it fails.
+func (m *MemStore) EachDelete(fn func(row rowset.RowID, ts mvcc.Timestamp) error) error {
+	return m.eachChange(func(row rowset.RowID, _ *node, c *commit) error {
+		if c.changes.Kind == rowset.ChangeDel {
+			return fn(row, c.ts)
+		}
+		return nil
+	})
+}
+
+// eachChange calls fn for every change, by row and then by time, until it fails.
+func (m *MemStore) eachChange(fn func(row rowset.RowID, x *node, c *commit) error) (err error) {
+	var chain []uint32
+	m.each(0, len(m.pages.load())*pageRows, func(row int, head uint32) bool {
+		chain = chain[:0]
+		for n := head; n != 0; n = m.node(n).older {
+			chain = append(chain, n)
+		}
+		for i := len(chain) - 1; i >= 0 && err == nil; i-- {
+			x := m.node(chain[i])
+			err = fn(rowset.RowID(row), x, m.commit(x.commit))
+		}
+		return err == nil
+	})
+	return err
+}
+
 var _ Reader = (*MemStore)(nil)
+
+// Live reports whether a row that was live before its first change is so at the
+// given time.
+func (m *MemStore) Live(at mvcc.Timestamp, row rowset.RowID) bool {
+	kind, ok := m.lifeAt(at, m.head(row))
+	return !ok || kind == rowset.ChangePut
+}
+
+// Revived returns the time of the row's newest revival at or before the given time.
+func (m *MemStore) Revived(at mvcc.Timestamp, row rowset.RowID) (mvcc.Timestamp, bool) {
+	for n := m.head(row); n != 0; {
+		x := m.node(n)
+		if c := m.commit(x.commit); c.ts <= at && c.changes.Kind == rowset.ChangePut {
+			return c.ts, true
+		}
+		n = x.older
+	}
+	return 0, false
+}
+
+// PatchRows is Patch for the given rows, in any order, instead of a range.
+func (m *MemStore) PatchRows(at mvcc.Timestamp, col int, rows []rowset.RowID, v, scratch *vector.Vector) (*vector.Vector, error) {
+	if !m.Touches(col) {
+		return v, nil
+	}
+	next, patched := 0, false
+	for k, row := range rows {
+		cells, i := m.cellAt(at, col, m.head(row))
+		if cells == nil {
+			continue
+		}
+		if !patched {
+			scratch.Reset(v.Kind())
+			scratch.Reserve(len(rows))
+			patched = true
+		}
+		if err := scratch.AppendRange(v, next, k); err != nil {
+			return v, err
+		}
+		if err := scratch.AppendFrom(cells, i); err != nil {
+			return v, err
+		}
+		next = k + 1
+	}
+	if !patched {
+		return v, nil
+	}
+	return scratch, scratch.AppendRange(v, next, len(rows))
+}

@@ -18,8 +18,8 @@ type Reader interface {
 	Touches(col int) bool
 	// HasLife reports whether some change deletes or revives a row.
 	HasLife() bool
-	// Changed reports whether some change may concern a row of [from, to).
-	Changed(from, to int) bool
+	// Changed reports whether some change may set the column in a row of [from, to).
+	Changed(ctx context.Context, col, from, to int) (bool, error)
 	// ApplyLife clears from live the rows that are deleted at the given time, and sets
 	// those that are revived; bit i is row from+i.
 	ApplyLife(ctx context.Context, at mvcc.Timestamp, from, to int, live vector.Bitmap) error

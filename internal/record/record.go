@@ -15,8 +15,8 @@ type Kind uint8
 // The effects.
 const (
 	Put Kind = 1 // absent → live, full image
-	Set Kind = 2 // live → live, reserved
-	Del Kind = 3 // live → absent, reserved
+	Set Kind = 2 // live → live, the key columns and those set
+	Del Kind = 3 // live → absent, the key columns
 )
 
 // Part is the effects of a batch on one tablet.
@@ -32,7 +32,17 @@ type Section struct {
 	Rows    int
 	IDs     []schema.ColumnID
 	Columns []*vector.Vector // one for each id, Rows long
+	Hints   []Hint           // where each row is stored; none, or Rows of them
 }
+
+// Hint names the disk rowset and row that an effect is on; RowSet 0 where the row is
+// in memory. It saves a look-up at replay, and tells lives of a key apart.
+type Hint struct {
+	RowSet uint64
+	Row    uint32
+}
+
+const flagHints = 1 // of a section
 
 const flagValidity = 1
 
@@ -52,9 +62,17 @@ func Append(dst []byte, parts []Part) []byte {
 }
 
 func appendSection(dst []byte, s *Section) []byte {
-	dst = append(dst, byte(s.Kind), 0)
+	flags := byte(0)
+	if s.Hints != nil {
+		flags = flagHints
+	}
+	dst = append(dst, byte(s.Kind), flags)
 	dst = binary.AppendUvarint(dst, uint64(s.Rows))
 	dst = binary.AppendUvarint(dst, uint64(len(s.Columns)))
+	for _, h := range s.Hints {
+		dst = binary.AppendUvarint(dst, h.RowSet)
+		dst = binary.AppendUvarint(dst, uint64(h.Row))
+	}
 	for i, v := range s.Columns {
 		dst = binary.AppendUvarint(dst, uint64(s.IDs[i]))
 		dst = appendColumn(dst, v)
@@ -143,12 +161,16 @@ func decodeSection(r *binfmt.Reader) Section {
 	if s.Kind < Put || s.Kind > Del {
 		r.Fail("unknown effect %d", s.Kind)
 	}
-	if flags := r.U8(); flags != 0 {
+	flags := r.U8()
+	if flags&^flagHints != 0 {
 		r.Fail("unknown section flags %#x", flags)
 	}
 	rows := r.UvarintMax(8 * uint64(r.Len())) // a column holds at least a bit a row
 	columns := r.Count(3)
 	s.Rows = int(rows)
+	if flags&flagHints != 0 {
+		s.Hints = decodeHints(r, s.Rows)
+	}
 	for range columns {
 		s.IDs = append(s.IDs, schema.ColumnID(r.UvarintMax(1<<31-1)))
 		v := decodeColumn(r, s.Rows)
@@ -161,6 +183,19 @@ func decodeSection(r *binfmt.Reader) Section {
 		r.Fail("section without columns")
 	}
 	return s
+}
+
+// decodeHints returns one hint a row; each takes two bytes at least.
+func decodeHints(r *binfmt.Reader, rows int) []Hint {
+	if rows > r.Len()/2 {
+		r.Fail("%d hints in %d bytes", rows, r.Len())
+		return nil
+	}
+	hints := make([]Hint, rows)
+	for i := range hints {
+		hints[i] = Hint{RowSet: r.Uvarint(), Row: uint32(r.UvarintMax(1<<32 - 1))}
+	}
+	return hints
 }
 
 func decodeColumn(r *binfmt.Reader, rows int) *vector.Vector {
