@@ -2,10 +2,14 @@ package minikudu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/minikudu/minikudu/diskrowset"
+	"github.com/minikudu/minikudu/tablet"
 )
 
 // background flushes memory rowsets when there is a reason to, one at a time.
@@ -82,49 +86,85 @@ func (b *background) pause(d time.Duration) {
 	}
 }
 
-// step flushes the table that needs it most, if any does.
+// step does what is needed most, if anything is.
 func (b *background) step() (worked bool, err error) {
-	t, reason := b.pick()
-	if t == nil {
+	w := b.pick()
+	switch {
+	case w.table == nil:
 		return false, nil
+	case w.deltas != nil:
+		err = b.db.flushDeltas(b.ctx, w.table, w.deltas, w.reason)
+	default:
+		b.db.rotate(w.table)
+		err = b.db.flushOne(b.ctx, w.table, w.reason)
 	}
-	b.db.rotate(t)
-	err = b.db.flushOne(b.ctx, t, reason)
-	if t.dropped.Load() {
+	if w.table.dropped.Load() {
 		err = nil // there is nothing to be retried
 	}
 	return true, err
 }
 
-// pick returns the table to flush and why, nil for none.
-func (b *background) pick() (*Table, string) {
-	var full, largest, oldest *Table
+// work is a step of the background: a flush of a table's oldest memory rowset, or of the
+// changes of one of its disk rowsets.
+type work struct {
+	table  *Table
+	deltas *diskrowset.RowSet
+	reason string
+}
+
+// pick returns what to do, no table for nothing.
+func (b *background) pick() work {
+	var full, largest, oldest work
 	var fullBytes, largestBytes int64
 	var anchor Timestamp
+	consider := func(w work, bytes int64, first Timestamp, limit int64) {
+		if bytes >= limit && bytes > fullBytes {
+			full, fullBytes = w, bytes
+		}
+		if first > 0 && bytes > largestBytes {
+			largest, largestBytes = w, bytes
+		}
+		if first > 0 && (oldest.table == nil || first < anchor) {
+			oldest, anchor = w, first
+		}
+	}
 	for _, t := range b.db.tableList() {
 		m := t.tablet.Memory()
 		if m.Rotated > 0 {
-			return t, "size"
+			return work{table: t, reason: "size"}
 		}
-		if m.ActiveBytes >= b.db.opts.FlushBytes && m.ActiveBytes > fullBytes {
-			full, fullBytes = t, m.ActiveBytes
+		consider(work{table: t}, m.ActiveBytes, m.ActiveOldest, b.db.opts.FlushBytes)
+		if m.DeltaBytes == 0 {
+			continue
 		}
-		if m.Oldest > 0 && m.ActiveBytes > largestBytes {
-			largest, largestBytes = t, m.ActiveBytes
-		}
-		if m.Oldest > 0 && (oldest == nil || m.Oldest < anchor) {
-			oldest, anchor = t, m.Oldest
+		for _, rs := range t.tablet.RowSets() {
+			if t.tablet.Busy(rs) {
+				continue
+			}
+			consider(work{table: t, deltas: rs}, rs.MemoryBytes(), rs.OldestChange(), b.db.opts.FlushBytes/4)
 		}
 	}
 	switch {
-	case full != nil:
-		return full, "size"
-	case largest != nil && b.db.memory.used.Load() > b.db.memory.limit/4*3:
-		return largest, "memory"
-	case oldest != nil && b.db.log.Size() > b.db.opts.LogBytes:
-		return oldest, "log"
+	case full.table != nil:
+		full.reason = "size"
+		return full
+	case largest.table != nil && b.db.memory.used.Load() > b.db.memory.limit/4*3:
+		largest.reason = "memory"
+		return largest
+	case oldest.table != nil && b.db.log.Size() > b.db.opts.LogBytes:
+		oldest.reason = "log"
+		return oldest
 	}
-	return nil, ""
+	return work{}
+}
+
+// quiesce calls f while no commit is between the log and memory.
+func (db *DB) quiesce(f func()) {
+	db.commit.Lock()
+	defer db.commit.Unlock()
+	db.apply.Lock()
+	defer db.apply.Unlock()
+	f()
 }
 
 // rotate makes a new memory rowset in the table, leaving the old one to be flushed.
@@ -148,6 +188,7 @@ func (db *DB) flushOne(ctx context.Context, t *Table, reason string) error {
 	}
 	begin := time.Now()
 	f, err := t.tablet.Flush(ctx)
+	db.jobError(err)
 	info.Rows, info.Memory, info.RowSets, info.Bytes = f.Rows, f.Memory, f.Files, f.Bytes
 	info.Duration, info.Err = time.Since(begin), err
 	if err == nil {
@@ -165,6 +206,25 @@ func (db *DB) flushOne(ctx context.Context, t *Table, reason string) error {
 	return nil
 }
 
+// flushDeltas writes the changes of a disk rowset and reports it.
+func (db *DB) flushDeltas(ctx context.Context, t *Table, rs *diskrowset.RowSet, reason string) error {
+	begin := time.Now()
+	f, err := t.tablet.FlushDeltas(ctx, rs)
+	db.jobError(err)
+	if err == nil {
+		db.memory.shrink(f.Memory, time.Since(begin))
+		db.metrics.deltaFlushes.Add(1)
+		db.metrics.deltaBytes.Add(f.Bytes)
+		err = db.trimLog(ctx)
+	}
+	db.opts.Logger.Info("flush of changes", "table", t.name, "reason", reason, "changes", f.Rows, "bytes", f.Bytes,
+		"duration", time.Since(begin), "error", err)
+	if err != nil {
+		return fmt.Errorf("flushing changes: %w", t.tabletError(err))
+	}
+	return nil
+}
+
 // flushTable writes everything the table holds in memory now.
 func (db *DB) flushTable(ctx context.Context, t *Table, reason string) error {
 	db.rotate(t)
@@ -173,10 +233,17 @@ func (db *DB) flushTable(ctx context.Context, t *Table, reason string) error {
 			return err
 		}
 	}
+	for _, rs := range t.tablet.RowSets() {
+		if rs.MemoryBytes() > 0 {
+			if err := db.flushDeltas(ctx, t, rs, reason); err != nil {
+				return err
+			}
+		}
+	}
 	return db.trimLog(ctx) // replay may have flushed everything and left the log
 }
 
-// Flush writes the rows that the table holds in memory to rowset files and frees
+// Flush writes the rows and changes that the table holds in memory to files and frees
 // the part of the log that kept them.
 func (t *Table) Flush(ctx context.Context) error {
 	if err := t.db.enterWrite(); err != nil {
@@ -200,6 +267,15 @@ func (db *DB) anchor() Timestamp {
 		}
 	}
 	return anchor
+}
+
+// jobError takes note of an error of a flush or compaction, which may be nil. When the
+// tablet's memory may not be what the manifest says, no write is taken until the store
+// is opened again.
+func (db *DB) jobError(err error) {
+	if errors.Is(err, tablet.ErrUncertain) {
+		_ = db.fail(err)
+	}
 }
 
 // backgroundError reports a failed step.

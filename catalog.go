@@ -184,9 +184,7 @@ func (db *DB) removal(t *Table) *manifest.Edit {
 	id := manifest.TabletID(t.tablet.ID())
 	e := &manifest.Edit{ClockFloor: db.snapshot(), RemoveTablets: []manifest.TabletID{id}, RemoveTables: []manifest.TableID{manifest.TableID(t.id)}}
 	for _, m := range db.manifest.State().RowSets[id] {
-		for _, sec := range m.Sections {
-			e.RemoveFiles = appendOnce(e.RemoveFiles, sec.File)
-		}
+		e.RemoveFiles = appendFiles(e.RemoveFiles, m)
 	}
 	return e
 }

@@ -31,14 +31,18 @@ type CommitOptions struct {
 type Result struct {
 	Timestamp Timestamp // of the commit; of the newest visible one when nothing was written
 	Inserted  int64     // rows put
-	Ignored   int64     // insert-ignore rows whose key was live
-	Rejected  int64     // rows left out, see RejectedError
+	Updated   int64     // live rows of which columns were set
+	Deleted   int64
+	Ignored   int64 // rows that an Ignore operation passed over
+	Unchanged int64 // upserts of live rows that set nothing
+	Rejected  int64 // rows left out, see RejectedError
 }
 
 // Commit makes the rows of the batch durable and visible, all at one timestamp and
 // all or nothing with regard to crashes and snapshots, over all tables of the batch.
 //
-// Rows that cannot be put (a live key, a bad value) are left out; then the error is
+// Rows that the state of their key does not allow (an insert of a live key, an update of
+// a missing one) or with a bad value are left out; then the error is
 // a [RejectedError], while the result counts what was committed. Any other error
 // means that nothing was committed, except that after a failed write or sync of the
 // log the outcome is known only after a reopen; the DB then refuses further writes.
@@ -81,13 +85,15 @@ func (db *DB) Commit(ctx context.Context, b *WriteBatch, o *CommitOptions) (*Res
 type commit struct {
 	db    *DB
 	batch *WriteBatch
-	parts []*batchPart // with rows, by tablet id
-	ops   []*tablet.Op // one for each of parts
+	parts []*batchPart       // with rows, by tablet id
+	ops   []*tablet.Mutation // one for each of parts
 
 	// Memory that the next commit uses.
-	record   []record.Part
-	sections []record.Section
 	encoded  []byte
+	groups   []tablet.Group
+	effects  []tablet.Logged
+	records  []record.Part
+	sections []record.Section
 }
 
 var commits = sync.Pool{New: func() any { return new(commit) }}
@@ -97,13 +103,16 @@ func (c *commit) end() {
 	c.release()
 	clear(c.parts)
 	clear(c.ops)
-	clear(c.record)
+	clear(c.groups[:cap(c.groups)])
+	clear(c.effects)
+	clear(c.records)
 	clear(c.sections)
 	c.db, c.batch, c.parts, c.ops = nil, nil, c.parts[:0], c.ops[:0]
 	commits.Put(c)
 }
 
-// resolve locks the keys, tablet by tablet in order of id, and finds the live ones.
+// resolve locks the keys, tablet by tablet in order of id, and works out what the
+// batch does to each.
 func (c *commit) resolve(ctx context.Context) error {
 	for _, p := range c.batch.parts {
 		switch {
@@ -118,7 +127,8 @@ func (c *commit) resolve(ctx context.Context) error {
 	}
 	slices.SortFunc(c.parts, func(a, b *batchPart) int { return int(a.table.tablet.ID()) - int(b.table.tablet.ID()) })
 	for _, p := range c.parts {
-		op, err := p.table.tablet.Resolve(ctx, p.columns, c.db.opts.Limits.MaxKeyBytes)
+		c.groups = p.write(c.groups[:0])
+		op, err := p.table.tablet.Plan(ctx, c.groups, c.db.opts.Limits.MaxKeyBytes, c.batch.cond)
 		if err != nil {
 			return p.table.tabletError(err)
 		}
@@ -127,26 +137,30 @@ func (c *commit) resolve(ctx context.Context) error {
 	return nil
 }
 
+// write appends the part's groups that have rows.
+func (p *batchPart) write(groups []tablet.Group) []tablet.Group {
+	for _, g := range p.groups {
+		if len(g.rows) > 0 {
+			groups = append(groups, tablet.Group{Kind: g.op, Columns: g.columns, Values: g.values, Rows: g.rows})
+		}
+	}
+	return groups
+}
+
 // outcome counts the rows and lists the rejected ones in order.
 func (c *commit) outcome() (*Result, []RowError) {
 	res := &Result{}
 	rejected := slices.Clone(c.batch.bad)
 	for i, op := range c.ops {
-		p := c.parts[i]
-		res.Inserted += int64(op.Rows())
-		reject := func(row int32, err error) {
-			rejected = append(rejected, RowError{Row: int(p.rows[row]), Table: p.table.name, Err: err})
-		}
-		for _, row := range op.Present {
-			if p.ignore[row] {
-				res.Ignored++
-			} else {
-				reject(row, ErrAlreadyPresent)
+		p, n := c.parts[i], op.Counts
+		res.Inserted, res.Updated, res.Deleted = res.Inserted+n.Inserted, res.Updated+n.Updated, res.Deleted+n.Deleted
+		res.Ignored, res.Unchanged = res.Ignored+n.Ignored, res.Unchanged+n.Unchanged
+		for _, f := range op.Failures {
+			row := int(p.rows[f.Row])
+			if v := (*schema.ValueError)(nil); errors.As(f.Err, &v) {
+				v.Row = row
 			}
-		}
-		for _, row := range op.TooLong {
-			reject(row, &schema.ValueError{Row: int(p.rows[row]), Column: p.table.schema.Column(0).Name,
-				Reason: fmt.Sprintf("encoded key exceeds %d bytes", c.db.opts.Limits.MaxKeyBytes)})
+			rejected = append(rejected, RowError{Row: row, Table: p.table.name, Err: f.Err})
 		}
 	}
 	slices.SortFunc(rejected, func(a, b RowError) int { return a.Row - b.Row })
@@ -154,16 +168,13 @@ func (c *commit) outcome() (*Result, []RowError) {
 	return res, rejected
 }
 
-// write logs and applies the rows and waits until they are durable.
+// write logs and applies the effects and waits until they are durable.
 func (c *commit) write(ctx context.Context, res *Result, d Durability) error {
-	if res.Inserted == 0 {
+	if !slices.ContainsFunc(c.ops, func(o *tablet.Mutation) bool { return !o.Empty() }) {
 		res.Timestamp = c.db.snapshot()
 		return nil
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	pos, err := c.logAndApply(c.payload(), res)
+	pos, err := c.logAndApply(ctx, res)
 	if err != nil {
 		return err
 	}
@@ -172,18 +183,41 @@ func (c *commit) write(ctx context.Context, res *Result, d Durability) error {
 }
 
 // payload encodes the log record. It is valid until the end of the commit.
-func (c *commit) payload() []byte {
-	c.record, c.sections = c.record[:0], slices.Grow(c.sections[:0], len(c.ops)) // parts refer to sections
+func (c *commit) payload() ([]byte, error) {
+	c.effects, c.records, c.sections = c.effects[:0], c.records[:0], c.sections[:0]
 	for i, op := range c.ops {
-		if op.Rows() == 0 {
+		if op.Empty() {
 			continue
 		}
-		t, n := c.parts[i].table, len(c.sections)
-		c.sections = append(c.sections, record.Section{Kind: record.Put, Rows: op.Rows(), IDs: t.columnIDs, Columns: op.Columns})
-		c.record = append(c.record, record.Part{Tablet: uint64(t.tablet.ID()), SchemaVersion: t.version, Sections: c.sections[n : n+1]})
+		t := c.parts[i].table
+		from := len(c.effects)
+		var err error
+		if c.effects, err = op.Log(c.effects); err != nil {
+			return nil, err
+		}
+		for k := range c.effects[from:] {
+			c.sections = append(c.sections, t.section(&c.effects[from+k]))
+		}
+		c.records = append(c.records, record.Part{Tablet: uint64(t.tablet.ID()), SchemaVersion: t.version, Sections: c.sections[from:]})
 	}
-	c.encoded = record.Append(c.encoded[:0], c.record)
-	return c.encoded
+	c.encoded = record.Append(c.encoded[:0], c.records)
+	return c.encoded, nil
+}
+
+// section is an effect as a section of a log record.
+func (t *Table) section(l *tablet.Logged) record.Section {
+	s := record.Section{Kind: record.Kind(l.Kind), Rows: l.Values[0].Len(), Columns: l.Values}
+	if len(l.Columns) == len(t.columnIDs) {
+		s.IDs = t.columnIDs
+	} else {
+		for _, c := range l.Columns {
+			s.IDs = append(s.IDs, t.columnIDs[c])
+		}
+	}
+	for i := range l.Rows {
+		s.Hints = append(s.Hints, record.Hint{RowSet: uint64(l.RowSets[i]), Row: uint32(l.Rows[i])})
+	}
+	return s
 }
 
 // release unlocks the keys. It may be called twice.
@@ -193,14 +227,12 @@ func (c *commit) release() {
 	}
 }
 
-// logAndApply gives the commit its timestamp, appends it to the log and puts its
-// rows into memory, in timestamp order (R1).
-func (c *commit) logAndApply(payload []byte, res *Result) (wal.Position, error) {
+// logAndApply gives the commit its timestamp, appends it to the log and applies its
+// effects in memory, in timestamp order (R1).
+func (c *commit) logAndApply(ctx context.Context, res *Result) (wal.Position, error) {
 	db := c.db
-	db.commit.Lock()
-	ts, pos, err := c.log(payload)
+	ts, pos, err := c.log(ctx)
 	if err != nil {
-		db.commit.Unlock()
 		return pos, err
 	}
 	for _, op := range c.ops {
@@ -215,13 +247,42 @@ func (c *commit) logAndApply(payload []byte, res *Result) (wal.Position, error) 
 	}
 	db.visible.Store(uint64(ts))
 	db.metrics.commits.Add(1)
-	db.metrics.rows.Add(res.Inserted)
+	db.metrics.rows.Add(res.Inserted + res.Updated + res.Deleted)
 	res.Timestamp = ts
 	return pos, nil
 }
 
-// log takes a timestamp and appends the record. DB.commit is held.
-func (c *commit) log(payload []byte) (Timestamp, wal.Position, error) {
+// log takes a timestamp and appends the record. It returns with DB.commit held,
+// unless it fails. Effects on rowsets that left their tablet since they were looked up
+// are looked up again, without the mutex.
+func (c *commit) log(ctx context.Context) (Timestamp, wal.Position, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return 0, wal.Position{}, err
+		}
+		payload, err := c.payload()
+		if err != nil {
+			return 0, wal.Position{}, err
+		}
+		c.db.commit.Lock()
+		if !slices.ContainsFunc(c.ops, (*tablet.Mutation).Stale) {
+			ts, pos, err := c.append(payload)
+			if err != nil {
+				c.db.commit.Unlock()
+			}
+			return ts, pos, err
+		}
+		c.db.commit.Unlock()
+		for i, op := range c.ops {
+			if err := op.Relocate(ctx); err != nil {
+				return 0, wal.Position{}, c.parts[i].table.tabletError(err)
+			}
+		}
+	}
+}
+
+// append appends the record to the log. DB.commit is held.
+func (c *commit) append(payload []byte) (Timestamp, wal.Position, error) {
 	for _, p := range c.parts {
 		if p.table.dropped.Load() {
 			return 0, wal.Position{}, fmt.Errorf("table %q: %w", p.table.name, ErrNotFound)
@@ -233,21 +294,20 @@ func (c *commit) log(payload []byte) (Timestamp, wal.Position, error) {
 	}
 	pos, err := c.db.log.Append(&wal.Record{Type: wal.TypeBatch, Timestamp: ts, Payload: payload})
 	if err != nil {
-		return 0, pos, c.db.logError(err)
+		return 0, pos, fmt.Errorf("writing the log: %w", err)
 	}
 	return ts, pos, nil
 }
 
-// apply puts the rows into the pinned memory rowsets. DB.apply is held.
+// apply applies the effects. DB.apply is held.
 func (c *commit) apply(ts Timestamp) error {
-	for _, op := range c.ops {
-		before := op.TargetBytes()
-		if err := op.Apply(ts); err != nil {
+	for i, op := range c.ops {
+		grew, err := op.Apply(ts)
+		if err != nil {
 			return err
 		}
-		after := op.TargetBytes()
-		c.db.memory.grow(after - before)
-		if after >= c.db.opts.FlushBytes {
+		c.db.memory.grow(grew)
+		if c.parts[i].table.tablet.Full(c.db.opts.FlushBytes) || op.Deltas >= c.db.opts.FlushBytes/4 {
 			c.db.background.wake()
 		}
 	}

@@ -13,9 +13,11 @@ import (
 // The errors a caller can act on; test for them with errors.Is.
 var (
 	// ErrNotFound: no such table, or no row with the key.
-	ErrNotFound = errors.New("not found")
+	ErrNotFound = tablet.ErrNotFound
 	// ErrAlreadyPresent: the key is live, or a table of the name exists.
-	ErrAlreadyPresent = errors.New("already present")
+	ErrAlreadyPresent = tablet.ErrAlreadyPresent
+	// ErrImmutable: an update sets an immutable column.
+	ErrImmutable = tablet.ErrImmutable
 	// ErrInvalidArgument: the input was refused; see schema.ValueError and schema.SchemaError.
 	ErrInvalidArgument = schema.ErrInvalidArgument
 	// ErrRowsRejected: some rows of a batch were left out; see RejectedError.
@@ -48,7 +50,7 @@ var (
 type RowError struct {
 	Row   int    // position in the batch, from 0, over all its tables
 	Table string // the table it was for
-	Err   error  // ErrAlreadyPresent, or a *schema.ValueError
+	Err   error  // ErrAlreadyPresent, ErrNotFound, ErrImmutable, or a *schema.ValueError
 }
 
 // Error returns the message.

@@ -224,6 +224,9 @@ func (db *DB) checkFiles(context.Context) error {
 	for _, name := range names {
 		n, ok := diskrowset.ParseFileName(name)
 		if !ok {
+			n, ok = diskrowset.ParseDeltaName(name)
+		}
+		if !ok {
 			continue
 		}
 		here[n] = true
@@ -232,9 +235,13 @@ func (db *DB) checkFiles(context.Context) error {
 			db.orphans = append(db.orphans, db.fs.Join(dir, name))
 		}
 	}
-	for n := range s.Files {
+	for n, f := range s.Files {
 		if !here[n] {
-			return &vfs.CorruptionError{Path: db.fs.Join(dir, diskrowset.FileName(n)), Section: "rowset file", Err: fs.ErrNotExist}
+			name := diskrowset.FileName(n)
+			if f.Kind == binfmt.FileDelta {
+				name = diskrowset.DeltaName(n)
+			}
+			return &vfs.CorruptionError{Path: db.fs.Join(dir, name), Section: f.Kind.String() + " file", Err: fs.ErrNotExist}
 		}
 	}
 	return nil
@@ -323,6 +330,8 @@ func (db *DB) tabletEnv(s *manifest.State) tablet.Env {
 		Writer:    diskrowset.WriterOptions{FS: db.fs, Dir: dir, StoreID: s.Store, NewFile: db.newFile, TargetBytes: db.opts.RowSetBytes},
 		NewRowSet: db.newRowSet,
 		SyncLog:   db.syncLog,
+		Visible:   db.snapshot,
+		Quiesce:   db.quiesce,
 		Publish:   db.publish,
 	}
 }
@@ -338,18 +347,49 @@ func (db *DB) syncLog(ctx context.Context, ts mvcc.Timestamp) error {
 
 // publish writes a tablet's change to the manifest.
 func (db *DB) publish(ctx context.Context, p *tablet.Publication) error {
-	id := manifest.TabletID(p.Tablet)
-	e := &manifest.Edit{UpdateTablets: []manifest.TabletUpdate{{ID: id,
-		Watermarks: manifest.Watermarks{FlushedTo: p.I, MaxDurable: p.MaxM, NextAutoIncrement: p.LastID}}}}
-	for _, w := range p.Add {
-		e.AddFiles = append(e.AddFiles, manifest.File{Num: w.File, Kind: binfmt.FileRowSet, Size: w.Size, HasChecksum: true, Checksum: w.Checksum})
-		e.AddRowSets = append(e.AddRowSets, manifest.TabletRowSet{Tablet: id, Meta: w.Meta})
-	}
-	err := db.edit(ctx, e)
+	err := db.edit(ctx, editOf(p))
 	if errors.Is(err, manifest.ErrFailed) {
 		return fmt.Errorf("%w: %w", tablet.ErrUncertain, err)
 	}
 	return err
+}
+
+// editOf is a tablet's change as an edit of the manifest.
+func editOf(p *tablet.Publication) *manifest.Edit {
+	id := manifest.TabletID(p.Tablet)
+	e := &manifest.Edit{UpdateTablets: []manifest.TabletUpdate{{ID: id,
+		Watermarks: manifest.Watermarks{FlushedTo: p.I, MaxDurable: p.MaxM, NextAutoIncrement: p.LastID}}}}
+	add := func(n rowset.FileNum, kind binfmt.FileKind, size int64, checksum uint32) {
+		e.AddFiles = append(e.AddFiles, manifest.File{Num: n, Kind: kind, Size: size, HasChecksum: true, Checksum: checksum})
+	}
+	for _, m := range p.Remove {
+		e.RemoveRowSets = append(e.RemoveRowSets, manifest.RowSetRef{Tablet: id, ID: m.ID})
+		e.RemoveFiles = appendFiles(e.RemoveFiles, m)
+	}
+	for _, w := range p.Add {
+		add(w.File, binfmt.FileRowSet, w.Size, w.Checksum)
+		e.AddRowSets = append(e.AddRowSets, manifest.TabletRowSet{Tablet: id, Meta: w.Meta})
+	}
+	for _, w := range p.Deltas {
+		add(w.File, binfmt.FileDelta, w.Size, w.Checksum)
+	}
+	if p.Update != nil {
+		e.UpdateRowSets = append(e.UpdateRowSets, manifest.TabletRowSet{Tablet: id, Meta: p.Update})
+	}
+	return e
+}
+
+// appendFiles appends the files of a rowset to dst, each once.
+func appendFiles(dst []rowset.FileNum, m *rowset.Meta) []rowset.FileNum {
+	for _, sec := range m.Sections {
+		dst = appendOnce(dst, sec.File)
+	}
+	for _, deltas := range [][]rowset.DeltaFile{m.Redo, m.Undo} {
+		for i := range deltas {
+			dst = appendOnce(dst, deltas[i].Section.File)
+		}
+	}
+	return dst
 }
 
 // openLog surveys the log.
@@ -368,11 +408,13 @@ func (db *DB) replay(ctx context.Context) error {
 	for _, t := range db.catalog.list {
 		r.tables[uint64(t.tablet.ID())] = t
 	}
+	// While the log is replayed, what is visible is what was put back: a flush holds
+	// changes up to there and none later.
+	floor := Timestamp(db.visible.Swap(0))
 	got, err := db.log.Replay(ctx, func(rec *wal.Record) error { return r.apply(ctx, rec) })
 	if err != nil {
 		return err
 	}
-	floor := db.snapshot()
 	if got.Records > 0 && got.LastTimestamp > floor {
 		floor = got.LastTimestamp
 	}
@@ -407,6 +449,7 @@ func (r *replayer) apply(ctx context.Context, rec *wal.Record) error {
 		return err
 	}
 	r.info.Bytes += int64(len(rec.Payload))
+	r.db.visible.Store(uint64(rec.Timestamp))
 	for i := range parts {
 		if t := r.tables[parts[i].Tablet]; t != nil {
 			if err := r.applyPart(ctx, t, rec.Timestamp, &parts[i]); err != nil {
@@ -420,15 +463,12 @@ func (r *replayer) apply(ctx context.Context, rec *wal.Record) error {
 func (r *replayer) applyPart(ctx context.Context, t *Table, ts Timestamp, p *record.Part) error {
 	for i := range p.Sections {
 		sec := &p.Sections[i]
-		if sec.Kind != record.Put {
-			return fmt.Errorf("%w: log record with effect %d", ErrNotSupported, sec.Kind)
-		}
-		columns, err := arrange(t.schema, sec)
+		effect, err := arrange(t.schema, sec)
 		if err != nil {
 			return err
 		}
 		before := t.tablet.Memory().Bytes
-		n, err := t.tablet.Replay(ts, columns)
+		n, err := t.tablet.Replay(ctx, ts, effect)
 		if err != nil {
 			return err
 		}
@@ -441,25 +481,47 @@ func (r *replayer) applyPart(ctx context.Context, t *Table, ts Timestamp, p *rec
 // makeRoom flushes during replay at the limits of live writes, so that a long log
 // needs no more memory than writing it did.
 func (r *replayer) makeRoom(ctx context.Context, t *Table) error {
-	db := r.db
-	switch {
-	case db.opts.ReadOnly:
+	db, m := r.db, t.tablet.Memory()
+	short := db.memory.used.Load() >= db.memory.limit
+	if db.opts.ReadOnly {
 		if db.memory.used.Load() > db.opts.MemoryBudget {
 			return ErrReplayTooLarge
 		}
 		return nil
-	case t.tablet.Memory().ActiveBytes < db.opts.FlushBytes && db.memory.used.Load() < db.memory.limit:
+	}
+	if m.ActiveBytes >= db.opts.FlushBytes || short && m.ActiveBytes > 0 {
+		t.tablet.Rotate()
+		f, err := t.tablet.Flush(ctx)
+		if err != nil {
+			return err
+		}
+		r.flushed(f)
+		db.metrics.flushed(f)
+	}
+	if m.DeltaBytes < db.opts.FlushBytes/4 && !short {
 		return nil
 	}
-	r.info.Flushes++
-	t.tablet.Rotate()
-	f, err := t.tablet.Flush(ctx)
-	if err != nil {
-		return err
+	for _, rs := range t.tablet.RowSets() {
+		if rs.MemoryBytes() < db.opts.FlushBytes/4 && !short {
+			continue
+		}
+		f, err := t.tablet.FlushDeltas(ctx, rs)
+		if err != nil {
+			return err
+		}
+		if f.Files > 0 {
+			r.flushed(f)
+			db.metrics.deltaFlushes.Add(1)
+			db.metrics.deltaBytes.Add(f.Bytes)
+		}
 	}
-	db.memory.shrink(f.Memory, time.Millisecond)
-	db.metrics.flushed(f)
 	return nil
+}
+
+// flushed takes note of a flush.
+func (r *replayer) flushed(f tablet.Flushed) {
+	r.info.Flushes++
+	r.db.memory.shrink(f.Memory, time.Millisecond)
 }
 
 // checkWatermarks refuses a log that ends before what the rowset files hold: the

@@ -155,8 +155,8 @@ func TestC74SwappedAndOlderFiles(t *testing.T) {
 		}
 	})
 	t.Run("a file of another store", func(t *testing.T) {
-		other := storeFiles(t, longStore(t))
 		foreign := longStore(t)
+		other := storeFiles(t, foreign)
 		for kind, paths := range files {
 			f := base.KillClone()
 			restore(t, f, paths[0], string(readAll(t, foreign, other[kind][0])))

@@ -132,16 +132,21 @@ func (t *Table) scan(ctx context.Context, q *Query, yield func(*Batch) bool) err
 	if err != nil {
 		return err
 	}
+	return p.run(ctx, q.Limit, yield)
+}
+
+// run calls yield for every batch of the plan's rows until it returns false.
+func (p *plan) run(ctx context.Context, limit int64, yield func(*Batch) bool) error {
 	defer p.finish()
 	if p.empty {
 		return nil
 	}
-	it, err := t.tablet.Scan(ctx, &p.spec)
+	it, err := p.table.tablet.Scan(ctx, &p.spec)
 	if err != nil {
-		return t.tabletError(err)
+		return p.table.tabletError(err)
 	}
 	defer it.Close()
-	out := p.newOutput(q.Limit)
+	out := p.newOutput(limit)
 	for more := true; more; {
 		b, err := p.next(ctx, it)
 		if err != nil || b == nil {

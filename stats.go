@@ -45,7 +45,12 @@ func (t *Table) Stats(ctx context.Context) (*TableStats, error) {
 		out.Columns[i] = ColumnStats{Name: c.Name, Type: c.TypeString()}
 	}
 	var sets []compaction.RowSet
-	for _, rs := range t.tablet.RowSets() {
+	held, release, err := t.tablet.Hold()
+	if err != nil {
+		return nil, t.tabletError(err)
+	}
+	defer release()
+	for _, rs := range held {
 		m := rs.Meta()
 		out.RowSets++
 		out.Bytes += m.EncodedBytes()
@@ -97,20 +102,33 @@ func (db *DB) Verify(ctx context.Context, tables ...*Table) (*VerifyReport, erro
 	}
 	r := &VerifyReport{}
 	for _, t := range tables {
-		r.Tables++
-		for _, rs := range t.tablet.RowSets() {
-			m := rs.Meta()
-			r.RowSets, r.Rows, r.Bytes = r.RowSets+1, r.Rows+m.LiveRows, r.Bytes+m.EncodedBytes()
-			err := rs.Verify(ctx)
-			switch {
-			case errors.Is(err, ErrCorruption):
-				r.Damage = append(r.Damage, fmt.Errorf("table %q: %w", t.name, err))
-			case err != nil:
-				return r, fmt.Errorf("table %q: %w", t.name, err)
-			case db.gate.isShut():
-				return r, ErrClosed
-			}
+		if err := t.verify(ctx, r); err != nil {
+			return r, err
 		}
 	}
 	return r, nil
+}
+
+// verify adds what it finds in the table to the report.
+func (t *Table) verify(ctx context.Context, r *VerifyReport) error {
+	r.Tables++
+	sets, release, err := t.tablet.Hold()
+	if err != nil {
+		return t.tabletError(err)
+	}
+	defer release()
+	for _, rs := range sets {
+		m := rs.Meta()
+		r.RowSets, r.Rows, r.Bytes = r.RowSets+1, r.Rows+m.LiveRows, r.Bytes+m.EncodedBytes()
+		err := rs.Verify(ctx)
+		switch {
+		case errors.Is(err, ErrCorruption):
+			r.Damage = append(r.Damage, fmt.Errorf("table %q: %w", t.name, err))
+		case err != nil:
+			return fmt.Errorf("table %q: %w", t.name, err)
+		case t.db.gate.isShut():
+			return ErrClosed
+		}
+	}
+	return nil
 }

@@ -214,11 +214,7 @@ func (t *Table) get(ctx context.Context, g *getter, columns []int, key []any) er
 	if len(columns) < len(g.cells) || !slices.IsSorted(columns) {
 		columns, dst = distinct(columns, g.cells)
 	}
-	for _, v := range dst {
-		v.Reset(v.Kind())
-	}
-	at := t.db.snapshot()
-	ok, err := t.tablet.Get(ctx, &g.keys, at, columns, dst)
+	ok, err := t.tablet.Get(ctx, &g.keys, columns, dst)
 	if err != nil {
 		return t.tabletError(err)
 	}

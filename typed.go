@@ -36,19 +36,29 @@ func planStruct[T any](t *Table) (*structPlan, error) {
 // is not read. An error means that the type does not fit the table, and that nothing
 // was added.
 func InsertStructs[T any](b *WriteBatch, t *Table, rows ...T) error {
+	return addStructs(b, t, OpInsert, rows)
+}
+
+// UpsertStructs is InsertStructs, but where the key is live already the columns that
+// have a field are set. A table with a generated id needs a field for it.
+func UpsertStructs[T any](b *WriteBatch, t *Table, rows ...T) error {
+	return addStructs(b, t, OpUpsert, rows)
+}
+
+func addStructs[T any](b *WriteBatch, t *Table, op Op, rows []T) error {
 	p, err := planStruct[T](t)
 	if err != nil {
 		return err
 	}
 	at := make(map[int]int, len(p.fields)) // column to field
 	for k, i := range p.columns {
-		if i != t.schema.AutoIncrement() {
+		if i != t.schema.AutoIncrement() || op > OpInsertIgnore {
 			at[i] = k
 		}
 	}
 	for i := range rows {
 		row := reflect.ValueOf(&rows[i]).Elem()
-		b.insert(t, false, func(col int) (any, bool) {
+		b.row(t, op, func(col int) (any, bool) {
 			k, ok := at[col]
 			if !ok {
 				return nil, false

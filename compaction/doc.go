@@ -1,13 +1,16 @@
 // Package compaction decides what background work is worth doing, as pure functions
-// over descriptions of rowsets and of work: nothing here does I/O, keeps state, reads
-// a clock or starts a goroutine. All functions may be called concurrently; equal input
-// gives equal output, whatever the order of the rowsets given.
+// over descriptions of rowsets and of work, and merges rowsets: live rows in, rows in key
+// order out. It keeps no state, reads no clock and starts no goroutine. All functions may
+// be called concurrently; equal input gives equal output, whatever the order of the
+// rowsets given. Policy does no I/O; a merge does what its inputs do.
 //
 //   - [Place] measures the layout of a tablet's rowsets over the key space, [Split]
 //     cuts the key space into parts of about equal size.
 //   - [Pick] selects the rowsets to merge in one step and says what that is worth.
 //   - [FlushScore], [MinorScore], [MajorScore] and [PickDeltaFlush] judge the other work.
 //   - [Choose] selects what runs next, given all work and the state of the process.
+//   - [Merge] merges; the [Merged] rows are written like any others and know where each
+//     one came from, so that later changes can follow.
 //
 // # Measure
 //
@@ -30,4 +33,7 @@
 //     least amount if its outputs are disjoint and reach nine tenths of the target, or
 //     frees at least a fifth of a rowset. Neither can go on for ever without new writes,
 //     so a tablet that is not written to is soon left alone.
+//  4. A merge holds a block of keys of each input and, for each output row, six bytes,
+//     or next to nothing where 256 or more rows of an input stand together.
+//  5. Two live rows of one key end a merge as a corruption.
 package compaction

@@ -55,7 +55,7 @@ func (it *iterator) selectRows(n int, verdict predicate.Verdict) (all bool, err 
 	if it.spec.Filter != nil && !test {
 		it.spec.Stats.BatchesFromZone.Add(1)
 	}
-	if it.times == nil && !test {
+	if it.times == nil && !test && !it.life {
 		return true, nil
 	}
 	it.sel = it.sel.Grow(n)
@@ -66,6 +66,11 @@ func (it *iterator) selectRows(n int, verdict predicate.Verdict) (all bool, err 
 			return false, err
 		}
 		clearInvisible(it.sel, vector.Values[int64](t), int64(it.spec.Time.Lo), int64(it.spec.Time.Hi))
+	}
+	if it.life {
+		if err := applyLife(it.ctx, it.deltas, it.spec.Time.Hi, it.from, it.to, it.sel); err != nil {
+			return false, err
+		}
 	}
 	if test && it.sel.Any() {
 		err = it.spec.Filter.Eval(n, it.sel, it.eval)

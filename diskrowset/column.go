@@ -121,14 +121,30 @@ func (c *column) page(ctx context.Context, d *columnData, p int) (v *vector.Vect
 	if v, ok := d.slots[p].Get(); ok {
 		return v.(*vector.Vector), true, nil
 	}
-	v, err = d.reader.ReadPage(ctx, d.index, p)
-	if err != nil {
+	if v, err = c.readPage(ctx, d, p); err != nil {
 		return nil, false, err
 	}
-	if want := int(d.index.Starts[p+1] - d.index.Starts[p]); v.Len() != want {
-		return nil, false, c.damage(fmt.Errorf("page %d of %d rows, want %d", p, v.Len(), want))
-	}
 	return c.pages.Put(&d.slots[p], v).(*vector.Vector), false, nil
+}
+
+// pageOnce is page for a reader that will not come back: it leaves the cache as it is.
+func (c *column) pageOnce(ctx context.Context, d *columnData, p int) (v *vector.Vector, cached bool, err error) {
+	if v, ok := d.slots[p].Get(); ok {
+		return v.(*vector.Vector), true, nil
+	}
+	v, err = c.readPage(ctx, d, p)
+	return v, false, err
+}
+
+func (c *column) readPage(ctx context.Context, d *columnData, p int) (*vector.Vector, error) {
+	v, err := d.reader.ReadPage(ctx, d.index, p)
+	if err != nil {
+		return nil, err
+	}
+	if want := int(d.index.Starts[p+1] - d.index.Starts[p]); v.Len() != want {
+		return nil, c.damage(fmt.Errorf("page %d of %d rows, want %d", p, v.Len(), want))
+	}
+	return v, nil
 }
 
 // forget gives the column's cached pages up.
@@ -146,6 +162,7 @@ func (c *column) damage(err error) error {
 // zero cursor with its column set is ready.
 type cursor struct {
 	col        *column
+	once       bool // reads every page once and leaves the cache as it is
 	data       *columnData
 	page       int
 	start, end int            // rows of page; start == end before the first seek
@@ -176,8 +193,11 @@ func (c *cursor) seek(ctx context.Context, row int) error {
 	if err := c.open(ctx); err != nil {
 		return err
 	}
-	p := c.data.index.PageOf(int64(row))
-	v, cached, err := c.col.page(ctx, c.data, p)
+	p, read := c.data.index.PageOf(int64(row)), c.col.page
+	if c.once {
+		read = c.col.pageOnce
+	}
+	v, cached, err := read(ctx, c.data, p)
 	if err != nil {
 		return err
 	}

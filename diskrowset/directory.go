@@ -58,11 +58,14 @@ func (d *Directory) appendTo(dst []byte) []byte {
 		dst = binary.AppendUvarint(dst, uint64(s.Offset))
 		dst = binary.AppendUvarint(dst, uint64(s.Length))
 	}
-	body := dst[at:]
-	n := uint32(len(body))
-	dst = binary.LittleEndian.AppendUint32(dst, n)
+	return appendTrailer(dst, at, trailerMagic)
+}
+
+// appendTrailer appends the trailer of the directory that begins at the given offset.
+func appendTrailer(dst []byte, at int, magic string) []byte {
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(dst)-at))
 	dst = binary.LittleEndian.AppendUint32(dst, binfmt.CRC(dst[at:]))
-	return append(dst, trailerMagic...)
+	return append(dst, magic...)
 }
 
 func appendColumn(dst []byte, c *schema.Column) []byte {
@@ -112,21 +115,11 @@ func decodeColumn(r *binfmt.Reader) schema.Column {
 // Path is for messages.
 func ReadDirectory(ctx context.Context, src cfile.Source, size int64, path string) (*Directory, error) {
 	d := &Directory{}
-	if size < binfmt.HeaderSize+trailerSize {
-		return nil, damage(path, "header", 0, size, errors.New("file too short"))
-	}
-	var head [binfmt.HeaderSize]byte
-	if err := readFull(ctx, src, head[:], 0, path, "header"); err != nil {
+	var err error
+	if d.Header, err = readHeader(ctx, src, size, path, binfmt.FileRowSet); err != nil {
 		return nil, err
 	}
-	var err error
-	if d.Header, err = binfmt.DecodeHeader(head[:]); err != nil {
-		return nil, place(err, path, "header", 0)
-	}
-	if err := d.Header.Check(binfmt.Header{Kind: binfmt.FileRowSet, Store: d.Header.Store, File: d.Header.File}); err != nil {
-		return nil, place(err, path, "header", 0)
-	}
-	body, at, err := readTail(ctx, src, size, path)
+	body, at, err := readTail(ctx, src, size, path, trailerMagic)
 	if err != nil {
 		return nil, err
 	}
@@ -136,15 +129,34 @@ func ReadDirectory(ctx context.Context, src cfile.Source, size int64, path strin
 	return d, d.check(path, at)
 }
 
+// readHeader returns the header of a file of the given kind and size.
+func readHeader(ctx context.Context, src cfile.Source, size int64, path string, kind binfmt.FileKind) (binfmt.Header, error) {
+	var b [binfmt.HeaderSize]byte
+	if size < binfmt.HeaderSize+trailerSize {
+		return binfmt.Header{}, damage(path, "header", 0, size, errors.New("file too short"))
+	}
+	if err := readFull(ctx, src, b[:], 0, path, "header"); err != nil {
+		return binfmt.Header{}, err
+	}
+	h, err := binfmt.DecodeHeader(b[:])
+	if err == nil {
+		err = h.Check(binfmt.Header{Kind: kind, Store: h.Store, File: h.File})
+	}
+	if err != nil {
+		return binfmt.Header{}, place(err, path, "header", 0)
+	}
+	return h, nil
+}
+
 // readTail returns the bytes of the directory and their offset.
-func readTail(ctx context.Context, src cfile.Source, size int64, path string) ([]byte, int64, error) {
+func readTail(ctx context.Context, src cfile.Source, size int64, path, wantMagic string) ([]byte, int64, error) {
 	var tail [trailerSize]byte
 	if err := readFull(ctx, src, tail[:], size-trailerSize, path, "trailer"); err != nil {
 		return nil, 0, err
 	}
 	r := binfmt.NewReader(tail[:])
 	n, want, magic := int64(r.U32()), r.U32(), string(r.Rest())
-	if magic != trailerMagic {
+	if magic != wantMagic {
 		return nil, 0, damage(path, "trailer", size-trailerSize, trailerSize, errors.New("wrong magic"))
 	}
 	if n > size-binfmt.HeaderSize-trailerSize || n > maxDirectory {

@@ -1,4 +1,4 @@
-// Package diskrowset holds immutable rowsets on disk: the rolling [Write] that makes
+// Package diskrowset holds rowsets on disk: the rolling [Write] that makes
 // their files and the [RowSet] that answers lookups and scans from them.
 //
 // A rowset is one file of consecutive sections. The manifest describes it by a
@@ -14,6 +14,15 @@
 //	directory    description of all the above, for dump and verify
 //	trailer      16 bytes: directory length u32, CRC-32C u32 of both, magic "mkrowset"
 //
+// Rows change by [RowSet.Apply], in memory. [WriteRedo] writes such changes into a file of
+// their own, which the rowset then reads instead; [RowSet.MergeRedo] makes one of many.
+//
+//	header       64 bytes, kind FileDelta
+//	columns      for each that changed, CFiles of its new cells, their rows and their times
+//	deletions    CFiles of rows and times
+//	directory    what there is, and how long
+//	trailer      as above, magic "mkdeltas"
+//
 // A [RowSet] may be used by any number of goroutines. It counts references: the
 // opener's, ended by Close or Drop, and one for each lookup and iterator in flight;
 // the file is let go, and after Drop deleted, with the last of them. A caller that
@@ -24,7 +33,7 @@
 //
 //	I1  Rows stand in ascending order of distinct encoded keys; row ids are dense from 0.
 //	I2  No zone map, filter, bound or index answers a question whose answer a change
-//	    after the base data could alter; see RowSet.changed.
+//	    after the base data could alter; see the function changed.
 //	I3  An I/O error or damage is an error of the call, never "absent" or a short scan;
 //	    it is not remembered, so that a later call tries again.
 //	I4  Pages of the cache are handed out without copying and are never changed.

@@ -11,10 +11,11 @@ import (
 	"github.com/minikudu/minikudu/internal/rowset"
 )
 
-// file is a file that sections of a rowset lie in. Its header is checked before the
+// file is a file that sections of a rowset or its changes lie in. Its header is checked before the
 // first section is opened, so that a swapped or stale file is noticed.
 type file struct {
 	num    rowset.FileNum
+	kind   binfmt.FileKind
 	path   string
 	store  binfmt.UUID
 	handle *filecache.Handle
@@ -47,12 +48,21 @@ func (f *file) checkHeader(ctx context.Context) error {
 	}
 	h, err := binfmt.DecodeHeader(b[:])
 	if err == nil {
-		err = h.Check(binfmt.Header{Kind: binfmt.FileRowSet, Store: f.store, File: uint64(f.num)})
+		err = h.Check(binfmt.Header{Kind: f.kind, Store: f.store, File: uint64(f.num)})
 	}
 	if err != nil {
 		return place(err, f.path, "header", 0)
 	}
 	return nil
+}
+
+// release lets the file go and, with remove, deletes it once nobody reads it. A file
+// that could not be deleted is at the next open of the store.
+func (f *file) release(remove bool) {
+	if remove {
+		f.handle.RemoveOnRelease()
+	}
+	_ = f.handle.Release()
 }
 
 // ReadAtContext reads from the file.

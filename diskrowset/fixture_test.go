@@ -173,8 +173,8 @@ func (r *rows) Keys(_ context.Context, from, to int, dst *vector.Vector) error {
 	return dst.AppendRange(r.keys, from, to)
 }
 
-func (r *rows) InsertTimes(from, to int, dst []mvcc.Timestamp) []mvcc.Timestamp {
-	return append(dst, r.times[from:to]...)
+func (r *rows) InsertTimes(_ context.Context, from, to int, dst []mvcc.Timestamp) ([]mvcc.Timestamp, error) {
+	return append(dst, r.times[from:to]...), nil
 }
 
 // newRows sorts the given rows by key. Row i is inserted at time 1000+i in given order.

@@ -90,3 +90,11 @@ func OpenFile(ctx context.Context, fs vfs.FS, files *filecache.Cache, pages *Pag
 	}
 	return s, d, nil
 }
+
+// DeltaEntries returns the number of changes that are not flushed.
+func (s *RowSet) DeltaEntries() (n int64) {
+	for _, m := range s.deltas.Load().memStores() {
+		n += m.Entries()
+	}
+	return n
+}

@@ -112,8 +112,12 @@ func (l *lookup) resolve(ctx context.Context, keys *rowset.Keys, which []int32, 
 			return err
 		}
 		if ok {
-			if out[k], err = l.found(ctx, row); err != nil {
+			f, err := l.found(ctx, row)
+			if err != nil {
 				return err
+			}
+			if f.Live || out[k].RowSet == nil {
+				out[k] = f
 			}
 		}
 	}
@@ -162,7 +166,12 @@ func (c *cursor) narrow(ctx context.Context, from, to int, want *vector.Vector, 
 
 // found describes a stored row.
 func (l *lookup) found(ctx context.Context, row int) (rowset.Found, error) {
-	f := rowset.Found{RowSet: l.set, Row: rowset.RowID(row), Live: true, LastChange: l.set.meta.MinInsert}
+	f := rowset.Found{RowSet: l.set, Row: rowset.RowID(row), Live: true, OnDisk: true, LastChange: l.set.meta.MinInsert}
+	kind, ts, changed, err := l.set.deltas.Load().last(ctx, f.Row)
+	if changed || err != nil {
+		f.Live, f.LastChange = kind != rowset.ChangeDel, ts
+		return f, err
+	}
 	if l.set.times == nil {
 		return f, nil
 	}
@@ -224,9 +233,18 @@ func (s *RowSet) ReadRow(ctx context.Context, row rowset.RowID, at mvcc.Timestam
 		return ErrClosed
 	}
 	defer s.Release()
+	changes := s.deltas.Load()
 	var few [32]cell
 	cells := few[:0]
-	for _, c := range columns {
+	for i, c := range columns {
+		done, err := changes.patchRow(ctx, at, c, int(row), dst[i])
+		if err != nil {
+			return err
+		}
+		if done {
+			cells = append(cells, cell{done: true})
+			continue
+		}
 		x := cell{col: s.columns[c]}
 		if x.col != nil {
 			var err error
@@ -249,6 +267,9 @@ func (s *RowSet) ReadRow(ctx context.Context, row rowset.RowID, at mvcc.Timestam
 		cells[i].touch(int(row))
 	}
 	for i := range cells {
+		if cells[i].done {
+			continue
+		}
 		if err := s.readCell(&cells[i], columns[i], int(row), dst[i]); err != nil {
 			return err
 		}
@@ -262,6 +283,7 @@ type cell struct {
 	data  *columnData
 	page  int
 	cells *vector.Vector // of the page
+	done  bool           // a change had it
 }
 
 // touch loads the cell, if it is of fixed width or a code, for a later reader.

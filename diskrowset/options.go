@@ -76,7 +76,10 @@ type Written struct {
 	Checksum uint32 // CRC-32C of the whole file
 }
 
-const fileSuffix = ".rowset"
+const (
+	fileSuffix  = ".rowset"
+	deltaSuffix = ".delta"
+)
 
 // FileName returns the name of a rowset file.
 func FileName(n rowset.FileNum) string { return fmt.Sprintf("%010d%s", uint64(n), fileSuffix) }
@@ -86,6 +89,19 @@ func FileName(n rowset.FileNum) string { return fmt.Sprintf("%010d%s", uint64(n)
 func ParseFileName(name string) (rowset.FileNum, bool) {
 	var n uint64
 	if _, err := fmt.Sscanf(name, "%d"+fileSuffix, &n); err != nil || FileName(rowset.FileNum(n)) != name {
+		return 0, false
+	}
+	return rowset.FileNum(n), true
+}
+
+// DeltaName returns the name of a file of changes.
+func DeltaName(n rowset.FileNum) string { return fmt.Sprintf("%010d%s", uint64(n), deltaSuffix) }
+
+// ParseDeltaName returns the number in the name of a file of changes, and false for any
+// other name.
+func ParseDeltaName(name string) (rowset.FileNum, bool) {
+	var n uint64
+	if _, err := fmt.Sscanf(name, "%d"+deltaSuffix, &n); err != nil || DeltaName(rowset.FileNum(n)) != name {
 		return 0, false
 	}
 	return rowset.FileNum(n), true

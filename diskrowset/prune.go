@@ -57,7 +57,7 @@ func (it *iterator) judge(at int) error {
 
 // fileZone returns the summary of a whole column.
 func (p *pruner) fileZone(col int) (vector.Zone, bool) {
-	if p.err != nil || p.set.changed(p.it.spec.Time, col, 0, p.set.rows) {
+	if p.changed(col, 0, p.set.rows) {
 		return vector.Zone{}, false
 	}
 	if z, ok := p.set.keyZone(p.it.spec.Schema, col); ok {
@@ -68,13 +68,24 @@ func (p *pruner) fileZone(col int) (vector.Zone, bool) {
 	return z, ok
 }
 
+// changed reports whether zones must not answer for rows [from, to) of a column: they
+// may have changed, or that is not known for an error.
+func (p *pruner) changed(col, from, to int) bool {
+	if p.err != nil {
+		return true
+	}
+	yes, err := changed(p.ctx, p.it.deltas, col, from, to)
+	p.err = err
+	return yes || err != nil
+}
+
 // pageZone returns the summary of the column's page at row.
 func (p *pruner) pageZone(col int) (vector.Zone, bool) {
 	c := p.it.bySchema[col]
-	if p.err != nil || c == nil {
+	if c == nil {
 		return vector.Zone{}, false
 	}
-	if from, to := c.pageAround(p.row); p.set.changed(p.it.spec.Time, col, from, to) {
+	if from, to := c.pageAround(p.row); p.changed(col, from, min(to, p.set.rows)) {
 		return vector.Zone{}, false
 	}
 	z, ok, err := c.zone(p.ctx, p.row)

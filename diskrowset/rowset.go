@@ -7,9 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/minikudu/minikudu/internal/binfmt"
 	"github.com/minikudu/minikudu/internal/cache"
-	"github.com/minikudu/minikudu/internal/delta"
-	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
@@ -22,11 +21,11 @@ var ErrClosed = errors.New("rowset is closed")
 // rowsPerRun is the distance of the rows whose keys the key index of a composite key holds.
 const rowsPerRun = 128
 
-// RowSet is an immutable rowset on disk. It implements [rowset.RowSet].
+// RowSet is a rowset on disk: immutable rows, and changes of them. It implements [rowset.RowSet].
 type RowSet struct {
 	// Set at open, then read-only.
 	env     Env
-	meta    *rowset.Meta
+	meta    *rowset.Meta // as opened; what changes is in deltas
 	rows    int
 	files   []*file
 	columns []*column // by schema column; nil: no data, reads as its default
@@ -37,7 +36,9 @@ type RowSet struct {
 	bounds  []keyBound
 
 	// Safe on their own.
-	dms       atomic.Pointer[delta.MemStore] // changes since the last delta flush; nil: none
+	deltas    atomic.Pointer[deltas]
+	deltasMu  sync.Mutex // held while another deltas is made
+	retired   atomic.Pointer[[]*redoFile]
 	refs      atomic.Int64
 	closed    atomic.Bool
 	drop      atomic.Bool // delete the files when the last reference ends
@@ -52,6 +53,7 @@ var _ rowset.RowSet = (*RowSet)(nil)
 func Open(meta *rowset.Meta, env Env) (*RowSet, error) {
 	s := &RowSet{env: env, meta: meta, rows: int(meta.Rows)}
 	s.refs.Store(1)
+	s.deltas.Store(&deltas{meta: meta})
 	if err := s.attach(); err != nil {
 		s.finish()
 		return nil, fmt.Errorf("rowset %d: %w", meta.ID, err)
@@ -81,7 +83,7 @@ func (s *RowSet) attach() error {
 		s.filters = &filters{file: s.file(sec.File), section: sec}
 	}
 	s.bounds = keyBounds(s.env.Schema, s.meta.KeyBounds)
-	return nil
+	return s.attachRedo()
 }
 
 func (s *RowSet) attachColumns() error {
@@ -129,7 +131,7 @@ func (s *RowSet) file(n rowset.FileNum) *file {
 	if path == "" {
 		path = s.env.FS.Join(s.env.Dir, FileName(n))
 	}
-	f := &file{num: n, path: path, store: s.env.StoreID, handle: s.env.Files.Handle(path, vfs.KindRowSet)}
+	f := &file{num: n, kind: binfmt.FileRowSet, path: path, store: s.env.StoreID, handle: s.env.Files.Handle(path, vfs.KindRowSet)}
 	s.files = append(s.files, f)
 	return f
 }
@@ -149,31 +151,14 @@ func (s *RowSet) stored(sch *schema.Schema, col int) *column {
 // ID returns the rowset's id.
 func (s *RowSet) ID() rowset.ID { return s.meta.ID }
 
-// Meta returns the description the rowset was opened with.
-func (s *RowSet) Meta() *rowset.Meta { return s.meta }
+// Meta returns the newest description of the rowset.
+func (s *RowSet) Meta() *rowset.Meta { return s.deltas.Load().meta }
 
 // Bounds returns the smallest and largest encoded key.
 func (s *RowSet) Bounds() (min, max []byte, ok bool) { return s.meta.MinKey, s.meta.MaxKey, true }
 
 // Rows returns the number of stored rows.
 func (s *RowSet) Rows() int64 { return s.meta.Rows }
-
-// Apply changes stored rows: sets columns or deletes. Calls come in timestamp order,
-// one at a time.
-func (s *RowSet) Apply(ts mvcc.Timestamp, c *rowset.Changes) error {
-	if s.dms.Load() == nil {
-		s.dms.Store(delta.NewMemStore(s.env.Schema))
-	}
-	return s.dms.Load().Apply(ts, c)
-}
-
-// MemoryBytes returns the memory of the changes that are not flushed.
-func (s *RowSet) MemoryBytes() int64 {
-	if m := s.dms.Load(); m != nil {
-		return m.Bytes()
-	}
-	return 0
-}
 
 // Acquire takes a reference that keeps the files open, and returns false when the
 // last one has ended already.
@@ -191,8 +176,16 @@ func (s *RowSet) Acquire() bool {
 
 // Release ends a reference taken with Acquire.
 func (s *RowSet) Release() {
-	if s.refs.Add(-1) == 0 {
+	retired := s.retired.Load()
+	switch s.refs.Add(-1) {
+	case 0:
 		s.finish()
+	case 1:
+		// Only the opener is left, unless the rowset is closed, so all readers that began
+		// before the files were retired are gone.
+		if retired != nil && !s.closed.Load() && s.retired.CompareAndSwap(retired, nil) {
+			letGo(*retired, true)
+		}
 	}
 }
 
@@ -223,19 +216,14 @@ func (s *RowSet) finish() {
 		}
 	}
 	s.env.Pages.Forget(s.indexSlot[:])
+	letGo(s.deltas.Load().redoFiles(), s.drop.Load())
+	if retired := s.retired.Swap(nil); retired != nil {
+		letGo(*retired, true)
+	}
 	for _, f := range s.files {
-		if s.drop.Load() {
-			f.handle.RemoveOnRelease()
-		}
-		_ = f.handle.Release() // a file that stays is removed at the next open of the store
+		f.release(s.drop.Load())
 	}
 }
-
-// changed reports whether a change that the interval can see, or one that it must
-// take back, touches cells of the column in rows [from, to): then no zone map, bound
-// or encoded form of the stored cells may answer for them. A rowset holds base data
-// only, so there is none.
-func (s *RowSet) changed(t mvcc.Interval, col, from, to int) bool { return false }
 
 // Zone returns the summary of a whole schema column, and false when none is stored.
 func (s *RowSet) Zone(ctx context.Context, col int) (vector.Zone, bool, error) {

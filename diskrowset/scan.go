@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"github.com/minikudu/minikudu/internal/delta"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/predicate"
 	"github.com/minikudu/minikudu/vector"
@@ -70,7 +71,7 @@ func (s *RowSet) scan(ctx context.Context, spec *rowset.ScanSpec) (*iterator, er
 
 // outsideTime reports whether no row is visible.
 func (s *RowSet) outsideTime(spec *rowset.ScanSpec) bool {
-	if s.changed(spec.Time, -1, 0, s.rows) {
+	if spec.Time.Lo > 0 && len(s.deltas.Load().visible(spec.Time.Hi)) > 0 {
 		return false
 	}
 	return s.meta.MinInsert > spec.Time.Hi || spec.Time.Lo > 0 && s.meta.MaxInsert <= spec.Time.Lo
@@ -120,7 +121,9 @@ type iterator struct {
 	keys     []*scanColumn // key columns, with WithKeys
 	times    *scanColumn   // insert times, when rows must be tested one by one
 	prune    pruner
-	cell     zoneCell // judged last
+	cell     zoneCell       // judged last
+	deltas   []delta.Reader // changes that the snapshot sees, oldest first
+	life     bool           // some of them delete rows
 
 	// The batch being filled.
 	ctx      context.Context
@@ -143,6 +146,10 @@ type zoneCell struct {
 
 func newIterator(s *RowSet, spec *rowset.ScanSpec, lo, hi int) *iterator {
 	it := &iterator{set: s, spec: spec, lo: lo, hi: hi, reverse: spec.Order == rowset.KeyReverse}
+	it.deltas = s.deltas.Load().visible(spec.Time.Hi)
+	for _, d := range it.deltas {
+		it.life = it.life || d.HasLife()
+	}
 	it.bySchema = make([]*scanColumn, spec.Schema.Len())
 	it.prune = pruner{set: s, it: it}
 	if spec.Filter != nil {
@@ -170,6 +177,7 @@ func (it *iterator) column(col int) *scanColumn {
 	c := it.bySchema[col]
 	if c == nil {
 		c = newScanColumn(it.set, col, it.spec)
+		c.patches = patcher{stores: it.deltas, at: it.spec.Time.Hi, col: col}
 		it.bySchema[col] = c
 		it.columns = append(it.columns, c)
 	}

@@ -21,6 +21,7 @@ type scanColumn struct {
 	kind         schema.Kind
 	constantRows *vector.Vector
 
+	patches patcher        // changes of the cells
 	batch   *vector.Vector // cells of the batch being filled, nil until needed
 	scratch *vector.Vector // cells of a batch that lies in several pages
 	hint    int            // page looked up last
@@ -130,6 +131,9 @@ func (c *scanColumn) view(ctx context.Context, from, to int) (*vector.Vector, er
 		return c.batch, nil
 	}
 	v, err := c.read(ctx, from, to)
+	if err == nil && len(c.patches.stores) > 0 {
+		v, err = c.patches.patch(ctx, from, to, v)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/minikudu/minikudu/internal/cache"
 	"github.com/minikudu/minikudu/internal/filter"
@@ -22,7 +23,10 @@ func (s *RowSet) Verify(ctx context.Context) error {
 	defer s.Release()
 	env := s.env
 	env.Pages = cache.New[cache.Page](0)
-	fresh, err := Open(s.meta, env)
+	meta := s.Meta()
+	base := *meta
+	base.Redo = nil // the rows are read as they were written
+	fresh, err := Open(&base, env)
 	if err != nil {
 		return err
 	}
@@ -31,6 +35,14 @@ func (s *RowSet) Verify(ctx context.Context) error {
 		fresh.verifyFiles, fresh.verifyColumns, fresh.verifyTimes, fresh.verifyKeys} {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("verifying rowset %d: %w", s.meta.ID, err)
+		}
+	}
+	for i := range meta.Redo {
+		f := newRedoFile(fresh, &meta.Redo[i])
+		err := f.verify(ctx)
+		letGo([]*redoFile{f}, false)
+		if err != nil {
+			return fmt.Errorf("verifying changes of rowset %d: %w", s.meta.ID, err)
 		}
 	}
 	return nil
@@ -212,6 +224,51 @@ func (v *keyVerifier) filtered(ctx context.Context, key []byte) error {
 	if at < 0 || !v.filter.Test(&l) {
 		sec := v.set.filters.section
 		return v.set.filters.damage(sec.Offset, sec.Length, fmt.Errorf("key of row %d is not in its filter", v.row-1))
+	}
+	return nil
+}
+
+// verify checks every part of a file of changes, and that they agree.
+func (f *redoFile) verify(ctx context.Context) error {
+	if size, err := f.file.handle.Size(ctx); err != nil {
+		return err
+	} else if size != f.meta.Section.Length {
+		return damage(f.file.path, "trailer", size, 0, fmt.Errorf("file of %d bytes, want %d", size, f.meta.Section.Length))
+	}
+	d, err := f.open(ctx)
+	if err != nil {
+		return err
+	}
+	lo, hi := int64(mvcc.Max), int64(-1)
+	for _, l := range d.lists() {
+		if err := l.verify(ctx); err != nil {
+			return err
+		}
+		p, err := f.places(ctx, l)
+		if err != nil {
+			return err
+		}
+		lo, hi = min(lo, slices.Min(p.times)), max(hi, slices.Max(p.times))
+	}
+	if lo != int64(f.meta.MinTime) || hi != int64(f.meta.MaxTime) {
+		return damage(f.file.path, "directory", 0, f.meta.Section.Length,
+			fmt.Errorf("changes lie in [%d, %d], want [%d, %d]", lo, hi, f.meta.MinTime, f.meta.MaxTime))
+	}
+	return nil
+}
+
+func (l *redoList) verify(ctx context.Context) error {
+	for _, c := range []*column{l.rows, l.times, l.cells} {
+		if c == nil {
+			continue
+		}
+		d, err := c.open(ctx)
+		if err != nil {
+			return err
+		}
+		if err := d.reader.Verify(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }

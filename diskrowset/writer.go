@@ -155,7 +155,10 @@ func (w *writer) columnPieces(i, from, to int, use func(*vector.Vector) error) e
 // timePieces gives use the insert times as they are stored, as an int64 vector.
 func (w *writer) timePieces(from, to int, use func(*vector.Vector) error) error {
 	return w.pieces(schema.KindInt64, from, to, func(from, to int, dst *vector.Vector) error {
-		w.times = w.src.InsertTimes(from, to, w.times[:0])
+		var err error
+		if w.times, err = w.src.InsertTimes(w.ctx, from, to, w.times[:0]); err != nil {
+			return err
+		}
 		for _, t := range w.times {
 			if t < w.o.Horizon {
 				t = 0

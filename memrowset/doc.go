@@ -41,7 +41,6 @@
 //	I6  a sealed tree and a run never change.
 //	I7  each published row is in any hash table loaded after it was published.
 //
-// Updates and deletes are to hang on rows as chains of mutations whose heads are
-// atomics in a store of their own, beside the insert times. Until then a row is what
-// was inserted.
+// Updates, deletes and revivals of rows are kept beside the columns, in a store of
+// package delta; lookups, scans and sources apply what their snapshot sees of them.
 package memrowset

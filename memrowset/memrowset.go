@@ -38,6 +38,7 @@ type MemRowSet struct {
 	index     atomic.Pointer[index]
 	memory    atomic.Int64
 	deltas    *delta.MemStore // changes of the rows
+	revived   atomic.Uint64   // time of the newest revival
 	pins      pins
 
 	append struct { // guards appending
@@ -97,9 +98,41 @@ func (m *MemRowSet) Rows() int64 { return m.published.Load() }
 // MemoryBytes returns the memory the memrowset holds.
 func (m *MemRowSet) MemoryBytes() int64 { return m.memory.Load() + m.deltas.Bytes() }
 
+// Live returns the number of rows that are live now.
+func (m *MemRowSet) Live() int64 { return m.Rows() - m.deltas.Deletes() + m.deltas.Revivals() }
+
+// NewestChange returns a time not before the newest change up to the given time, and
+// not after that; 0 when there is no change.
+func (m *MemRowSet) NewestChange(at mvcc.Timestamp) mvcc.Timestamp {
+	if first := m.deltas.MinTime(); first == 0 || first > at {
+		return 0
+	}
+	return min(m.deltas.MaxTime(), at)
+}
+
+// Later calls fn for the changes of every commit after the given time, in timestamp
+// order, until it fails. What fn is given must not be changed.
+func (m *MemRowSet) Later(after mvcc.Timestamp, fn func(ts mvcc.Timestamp, c *rowset.Changes) error) error {
+	return m.deltas.Later(after, fn)
+}
+
 // Apply changes stored rows: sets columns, deletes, or puts a deleted row back. Calls
 // come in timestamp order, one at a time.
-func (m *MemRowSet) Apply(ts mvcc.Timestamp, c *rowset.Changes) error { return m.deltas.Apply(ts, c) }
+func (m *MemRowSet) Apply(ts mvcc.Timestamp, c *rowset.Changes) error {
+	if err := m.deltas.Apply(ts, c); err != nil {
+		return err
+	}
+	if c.Kind == rowset.ChangePut {
+		m.revived.Store(uint64(ts))
+	}
+	return nil
+}
+
+// LastPut returns the time of the newest insert or revival, 0 when it is empty.
+func (m *MemRowSet) LastPut() mvcc.Timestamp {
+	last, _ := m.MaxTime()
+	return max(last, mvcc.Timestamp(m.revived.Load()))
+}
 
 // BytesPerRow returns the mean bytes of the cells of a row, by which a writer of
 // rowsets judges how many rows make a file; 0 when there are no rows.
@@ -126,7 +159,7 @@ func (m *MemRowSet) MinTime() (mvcc.Timestamp, bool) {
 	return m.time(0), true
 }
 
-// MaxTime returns the newest timestamp in the memrowset, and false when it is empty.
+// MaxTime returns the newest insert timestamp of a row, and false when there is none.
 func (m *MemRowSet) MaxTime() (mvcc.Timestamp, bool) {
 	rows := m.Rows()
 	if rows == 0 {
@@ -293,7 +326,7 @@ func (m *MemRowSet) seal(x *index) {
 }
 
 // ReadRow appends the cells of a row to dst, one vector for each of the columns.
-func (m *MemRowSet) ReadRow(_ context.Context, row rowset.RowID, at mvcc.Timestamp, columns []int, dst []*vector.Vector) error {
+func (m *MemRowSet) ReadRow(ctx context.Context, row rowset.RowID, at mvcc.Timestamp, columns []int, dst []*vector.Vector) error {
 	switch {
 	case int64(row) >= m.Rows():
 		return fmt.Errorf("read row %d of memrowset: it has %d rows", row, m.Rows())
@@ -304,7 +337,11 @@ func (m *MemRowSet) ReadRow(_ context.Context, row rowset.RowID, at mvcc.Timesta
 	defer single.Put(rows)
 	rows[0] = row
 	for i, c := range columns {
-		if err := m.columns[c].gather(dst[i], rows[:]); err != nil {
+		done, err := m.deltas.PatchRow(ctx, at, c, int(row), dst[i])
+		if err == nil && !done {
+			err = m.columns[c].gather(dst[i], rows[:])
+		}
+		if err != nil {
 			return fmt.Errorf("read row %d of memrowset: %w", row, err)
 		}
 	}

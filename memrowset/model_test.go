@@ -204,7 +204,10 @@ func (x *model) source(t *rapid.T) {
 		if err := src.Keys(context.Background(), from, to, keys); err != nil {
 			t.Fatal(err)
 		}
-		times = src.InsertTimes(from, to, times)
+		var err error
+		if times, err = src.InsertTimes(context.Background(), from, to, times); err != nil {
+			t.Fatal(err)
+		}
 		from = to
 	}
 	for i, k := range want {

@@ -119,13 +119,19 @@ func (s *scan) advance() bool {
 func (s *scan) choose() error {
 	n := s.batch.Rows
 	s.batch.Sel, s.batch.Selected = nil, n
-	if s.spec.Filter == nil && !s.test {
+	life := s.m.deltas.HasLife()
+	if s.spec.Filter == nil && !s.test && !life {
 		s.spec.Stats.RowsConsidered.Add(int64(n))
 		return nil
 	}
 	sel := s.ones.Grow(n)
 	s.ones = sel
 	sel.SetRange(0, n)
+	if life {
+		if err := s.testLife(sel); err != nil {
+			return err
+		}
+	}
 	if s.test {
 		if err := s.testKeys(sel); err != nil {
 			return err
@@ -139,6 +145,20 @@ func (s *scan) choose() error {
 	}
 	if s.batch.Selected = sel.Count(); s.batch.Selected < n {
 		s.batch.Sel = sel
+	}
+	return nil
+}
+
+// testLife clears from sel the rows that are deleted at the scan's snapshot.
+func (s *scan) testLife(sel vector.Bitmap) error {
+	at := s.spec.Time.Hi
+	if s.walker == nil {
+		return s.m.deltas.ApplyLife(context.Background(), at, s.start, s.start+s.batch.Rows, sel)
+	}
+	for i, r := range s.rows {
+		if !s.m.deltas.Live(at, r) {
+			sel.Clear(i)
+		}
 	}
 	return nil
 }
@@ -182,15 +202,21 @@ func (s *scan) deliver() (*rowset.Batch, error) {
 func (s *scan) column(c int) (*vector.Vector, error) {
 	d := &s.slots[c]
 	if d.ready {
-		return &d.vec, nil
+		return d.now, nil
 	}
 	d.ready = true
+	var err error
 	if s.walker == nil {
 		s.m.columns[c].view(d, s.start, s.start+s.batch.Rows)
-		return &d.vec, nil
+		d.now, err = s.m.deltas.Patch(context.Background(), s.spec.Time.Hi, c, s.start, s.start+s.batch.Rows, &d.vec, &d.patched)
+		return d.now, err
 	}
 	d.vec.Reset(s.m.schema.Column(c).Kind())
-	return &d.vec, s.m.columns[c].gather(&d.vec, s.rows)
+	if err := s.m.columns[c].gather(&d.vec, s.rows); err != nil {
+		return nil, err
+	}
+	d.now, err = s.m.deltas.PatchRows(s.spec.Time.Hi, c, s.rows, &d.vec, &d.patched)
+	return d.now, err
 }
 
 // keyVector returns the encoded keys of the rows of the batch.

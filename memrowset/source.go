@@ -2,6 +2,7 @@ package memrowset
 
 import (
 	"context"
+	"slices"
 
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
@@ -11,8 +12,11 @@ import (
 // Source is the content of a memrowset at a time, in key order, for the writer of a
 // rowset.
 type Source struct {
-	m    *MemRowSet
-	rows []rowset.RowID
+	m       *MemRowSet
+	at      mvcc.Timestamp
+	rows    []rowset.RowID
+	cells   vector.Vector // scratch
+	patched vector.Vector // scratch
 }
 
 var (
@@ -20,19 +24,38 @@ var (
 	_ rowset.RowSet = (*MemRowSet)(nil)
 )
 
-// Source returns the rows inserted at or before a time. It holds 4 bytes a row.
+// Source returns the rows that are live at a time, as they are then. It holds 4 bytes
+// a row.
 func (m *MemRowSet) Source(at mvcc.Timestamp) *Source {
 	_, n := m.visible(mvcc.At(at))
 	w := newWalker(m, bounds{}, 0, n, rowset.KeyOrder)
-	return &Source{m: m, rows: w.next(make([]rowset.RowID, 0, n), n)}
+	s := &Source{m: m, at: at, rows: w.next(make([]rowset.RowID, 0, n), n)}
+	if m.deltas.HasLife() {
+		s.rows = slices.DeleteFunc(s.rows, func(r rowset.RowID) bool { return !m.deltas.Live(at, r) })
+	}
+	return s
 }
+
+// RowOf returns the memrowset's row that row i of the source is.
+func (s *Source) RowOf(i int) rowset.RowID { return s.rows[i] }
 
 // Rows returns the number of rows.
 func (s *Source) Rows() int { return len(s.rows) }
 
 // Column appends the cells of schema column col of rows [from, to) to dst.
 func (s *Source) Column(_ context.Context, col, from, to int, dst *vector.Vector) error {
-	return s.m.columns[col].gather(dst, s.rows[from:to])
+	if !s.m.deltas.Touches(col) {
+		return s.m.columns[col].gather(dst, s.rows[from:to])
+	}
+	s.cells.Reset(dst.Kind())
+	if err := s.m.columns[col].gather(&s.cells, s.rows[from:to]); err != nil {
+		return err
+	}
+	v, err := s.m.deltas.PatchRows(s.at, col, s.rows[from:to], &s.cells, &s.patched)
+	if err != nil {
+		return err
+	}
+	return dst.AppendRange(v, 0, v.Len())
 }
 
 // Keys appends the encoded keys of rows [from, to) to dst.
@@ -40,11 +63,19 @@ func (s *Source) Keys(_ context.Context, from, to int, dst *vector.Vector) error
 	return s.m.keys.gather(dst, s.rows[from:to])
 }
 
-// InsertTimes appends the insert timestamps of rows [from, to) to dst.
-func (s *Source) InsertTimes(from, to int, dst []mvcc.Timestamp) []mvcc.Timestamp {
+// InsertTimes appends the insert timestamps of rows [from, to) to dst: of a row that
+// was deleted and put back, the time when it was put back.
+func (s *Source) InsertTimes(_ context.Context, from, to int, dst []mvcc.Timestamp) ([]mvcc.Timestamp, error) {
 	chunks := s.m.times.load()
+	revivals := s.m.deltas.Revivals() > 0
 	for _, r := range s.rows[from:to] {
-		dst = append(dst, mvcc.Timestamp(chunks[r>>chunkShift][r&chunkMask]))
+		ts := mvcc.Timestamp(chunks[r>>chunkShift][r&chunkMask])
+		if revivals {
+			if again, ok := s.m.deltas.Revived(s.at, r); ok {
+				ts = again
+			}
+		}
+		dst = append(dst, ts)
 	}
-	return dst
+	return dst, nil
 }

@@ -55,7 +55,9 @@ func (p pick) row(i int) int {
 
 // slot is a column of a batch that a scan hands out, and its scratch memory.
 type slot struct {
-	vec         vector.Vector
+	vec         vector.Vector // as stored
+	patched     vector.Vector // with changes, where there are any
+	now         *vector.Vector
 	bits, valid vector.Bitmap
 	ready       bool
 }

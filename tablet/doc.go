@@ -7,6 +7,10 @@
 // ([Tree]). The three together are one immutable value behind an atomic pointer
 // (stores); a flush replaces it, so readers never wait and always see a whole state.
 //
+// A write is planned by [Tablet.Plan]: a [Mutation] holds the locks of its keys and the
+// net effect on each. Rows change in the store that has them; [Tablet.FlushDeltas] writes
+// changes of disk rowsets to files, and [Tablet.Compact] merges disk rowsets.
+//
 // All methods of Tablet may be called concurrently, except where they say that the
 // store's commit mutex must be held. A Flush runs one at a time.
 //
@@ -17,7 +21,10 @@
 //	    is in the rotated memrowset or before.
 //	I3  Flushes publish in rotation order; the watermark I never goes back.
 //	I4  A reader takes its snapshot before it loads the stores, so the stores hold
-//	    every commit of the snapshot.
+//	    every commit of the snapshot. Where files hold newer changes, folded in, it
+//	    takes its snapshot again.
+//	I5  Changes move to new rowsets, and stores are swapped, while no commit is between
+//	    log and memory; a mutation that was resolved against other stores looks again.
 //
 // Lock order: key locks, then (by the store) the commit mutex, then Tablet.mu. No
 // I/O happens under Tablet.mu.

@@ -1,8 +1,10 @@
 package tablet
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/minikudu/minikudu/diskrowset"
@@ -53,23 +55,31 @@ func (t *Tablet) Flush(ctx context.Context) (Flushed, error) {
 	if err := m.WaitUnpinned(ctx); err != nil {
 		return Flushed{}, err
 	}
-	f := Flushed{Rows: m.Rows(), Memory: m.MemoryBytes()}
-	o, err := t.write(ctx, m)
+	// Every row is in the memrowset now, and the newest of them is visible. Changes go
+	// on: the files take those up to last, the later ones move when the stores do.
+	last := t.env.Visible()
+	source := m.Source(last)
+	f := Flushed{Rows: m.Rows()}
+	o, err := t.write(ctx, source, last)
 	if err != nil {
 		return f, err
 	}
 	for _, w := range o.files {
 		f.Files, f.Bytes = f.Files+1, f.Bytes+w.Size
 	}
-	if err := t.publish(ctx, o); err != nil {
+	o.inserts = m.LastPut()
+	o.changed = m.NewestChange(last)
+	if err := t.publish(ctx, o, nil); err != nil {
 		return f, err
 	}
-	t.replace(m, o.sets)
-	return f, nil
+	f.Memory, err = t.replace(m, source, o)
+	return f, err
 }
 
-// Exclude calls f while no flush of the tablet runs.
+// Exclude calls f while no flush or compaction of the tablet runs.
 func (t *Tablet) Exclude(f func() error) error {
+	t.compacting.Lock()
+	defer t.compacting.Unlock()
 	t.flushing.Lock()
 	defer t.flushing.Unlock()
 	return f()
@@ -77,17 +87,21 @@ func (t *Tablet) Exclude(f func() error) error {
 
 // outputs are files that are written but not yet part of the tablet.
 type outputs struct {
-	files []diskrowset.Written
-	sets  []rowset.RowSet
-	last  mvcc.Timestamp // newest commit in them
+	files   []diskrowset.Written
+	sets    []rowset.RowSet
+	last    mvcc.Timestamp // M: they hold every change of their rows up to here
+	inserts mvcc.Timestamp // I: inserts up to here are in files now
+	changed mvcc.Timestamp // newest update or delete that is folded into the rows
 }
 
-// write writes a memrowset that no longer changes. Its files are durable, and so is
-// the log through their newest commit.
-func (t *Tablet) write(ctx context.Context, m *memrowset.MemRowSet) (*outputs, error) {
-	last, _ := m.MaxTime()
-	files, err := diskrowset.Write(ctx, m.Source(last), t.env.Writer)
-	o := &outputs{files: files, last: last}
+// write writes the rows of a source as they are at last. The files are durable, and so
+// is the log through that time.
+func (t *Tablet) write(ctx context.Context, source rowset.Source, last mvcc.Timestamp) (*outputs, error) {
+	o := &outputs{last: last}
+	var err error
+	if source.Rows() > 0 {
+		o.files, err = diskrowset.Write(ctx, source, t.env.Writer)
+	}
 	if err == nil {
 		err = t.prepare(ctx, o)
 	}
@@ -126,40 +140,152 @@ func (t *Tablet) discard(o *outputs) error {
 	return errors.Join(errs...)
 }
 
-// ErrUncertain is what Env.Publish returns when the change may be on disk or not.
+// ErrUncertain is what Env.Publish returns when the change may be on disk or not. Flushes
+// and compactions return it also when memory does not agree with what was published.
 var ErrUncertain = errors.New("it is not known whether a flush was published")
 
-// publish makes the files part of the tablet with one manifest edit. When that fails
-// they are removed, unless the edit may be on disk all the same: then, if it is not,
-// the next open removes them.
-func (t *Tablet) publish(ctx context.Context, o *outputs) error {
-	p := &Publication{Tablet: t.id, Add: o.files, I: max(o.last, t.Watermark()),
-		MaxM: max(o.last, mvcc.Timestamp(t.maxM.Load())), LastID: t.lastID.Load()}
-	err := t.env.Publish(ctx, p)
+// publish makes the files part of the tablet with one manifest edit, in place of the
+// rowsets removed. When that fails they are deleted, unless the edit may be on disk all
+// the same: then, if it is not, the next open deletes them.
+func (t *Tablet) publish(ctx context.Context, o *outputs, removed []*rowset.Meta) error {
+	p := &Publication{Remove: removed, Add: o.files, I: max(o.inserts, t.Watermark()), MaxM: o.last}
+	err := t.edit(ctx, p)
 	switch {
 	case errors.Is(err, ErrUncertain):
 		for _, rs := range o.sets {
 			rs.(*diskrowset.RowSet).Close()
 		}
-		return err
 	case err != nil:
 		return errors.Join(err, t.discard(o))
+	}
+	return err
+}
+
+// edit publishes a change and raises the watermarks.
+func (t *Tablet) edit(ctx context.Context, p *Publication) error {
+	t.publishing.Lock()
+	defer t.publishing.Unlock()
+	p.Tablet, p.LastID = t.id, t.lastID.Load()
+	p.I, p.MaxM = max(p.I, t.Watermark()), max(p.MaxM, mvcc.Timestamp(t.maxM.Load()))
+	if err := t.env.Publish(ctx, p); err != nil {
+		return err
 	}
 	t.i.Store(uint64(p.I))
 	t.maxM.Store(uint64(p.MaxM))
 	return nil
 }
 
-// replace swaps a flushed memrowset for the disk rowsets that were made of it.
-func (t *Tablet) replace(m *memrowset.MemRowSet, made []rowset.RowSet) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := *t.stores.Load()
-	s.rotated = slices.DeleteFunc(slices.Clone(s.rotated), func(r *memrowset.MemRowSet) bool { return r == m })
-	sets := slices.Clone(made)
-	for i := range s.disk.Len() {
-		sets = append(sets, s.disk.RowSet(i))
+// replace swaps a flushed memrowset for the disk rowsets that were made of it, and
+// moves the changes that came meanwhile. It returns the bytes of memory freed.
+func (t *Tablet) replace(m *memrowset.MemRowSet, source *memrowset.Source, o *outputs) (freed int64, err error) {
+	rows := &rowMap{build: func() []int32 {
+		to := make([]int32, m.Rows())
+		for i := range to {
+			to[i] = -1
+		}
+		for i := range source.Rows() {
+			to[source.RowOf(i)] = int32(i)
+		}
+		return to
+	}}
+	return t.swap(o, []later{m}, []*rowMap{rows}, func(s *stores) {
+		s.rotated = slices.DeleteFunc(slices.Clone(s.rotated), func(r *memrowset.MemRowSet) bool { return r == m })
+	})
+}
+
+// swap puts the outputs into the stores, from which remove takes the inputs, and moves
+// the inputs' later changes, while no commit is on its way. It returns the bytes of
+// memory freed. After an error the stores are not what was published.
+func (t *Tablet) swap(o *outputs, inputs []later, rows []*rowMap, remove func(s *stores)) (freed int64, err error) {
+	t.env.Quiesce(func() {
+		for _, in := range inputs {
+			freed += in.MemoryBytes()
+		}
+		if err = moveLater(o, inputs, rows); err != nil {
+			err = fmt.Errorf("%w: moving changes: %w", ErrUncertain, err)
+			return
+		}
+		for _, rs := range o.sets {
+			freed -= rs.MemoryBytes()
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		s := *t.stores.Load()
+		remove(&s)
+		s.disk = NewTree(append(slices.Clone(o.sets), s.diskSets()...))
+		s.changed = max(s.changed, o.changed)
+		t.stores.Store(&s)
+	})
+	return freed, err
+}
+
+// rowMap leads from the rows of an input to those of the outputs, which follow each
+// other; -1 where a row was dropped. It is made when it is first needed: most inputs do
+// not change meanwhile.
+type rowMap struct {
+	build func() []int32
+	to    []int32
+}
+
+// later is an input whose changes move.
+type later interface {
+	MemoryBytes() int64
+	Later(after mvcc.Timestamp, fn func(ts mvcc.Timestamp, c *rowset.Changes) error) error
+}
+
+// moveLater applies the inputs' changes after o.last to the outputs, in the order of
+// time over all inputs.
+func moveLater(o *outputs, inputs []later, rows []*rowMap) error {
+	type move struct {
+		ts   mvcc.Timestamp
+		c    *rowset.Changes
+		rows *rowMap
 	}
-	s.disk = NewTree(sets)
-	t.stores.Store(&s)
+	var all []move
+	for i, in := range inputs {
+		err := in.Later(o.last, func(ts mvcc.Timestamp, c *rowset.Changes) error {
+			all = append(all, move{ts, c, rows[i]})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(all, func(a, b move) int { return cmp.Compare(a.ts, b.ts) })
+	for _, m := range all {
+		if m.rows.to == nil {
+			m.rows.to = m.rows.build()
+		}
+		if err := m.rows.moveCommit(m.ts, m.c, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moveCommit applies one commit's changes of input rows to the outputs they became.
+func (r *rowMap) moveCommit(ts mvcc.Timestamp, c *rowset.Changes, o *outputs) error {
+	parts := make([]rowset.Changes, len(o.sets))
+	for i, row := range c.Rows {
+		out := int64(r.to[row])
+		if out < 0 {
+			return fmt.Errorf("%w: a change of a row that was dropped", ErrIllegalState)
+		}
+		k := 0
+		for out >= o.sets[k].Rows() {
+			out -= o.sets[k].Rows()
+			k++
+		}
+		parts[k].Rows, parts[k].At = append(parts[k].Rows, rowset.RowID(out)), append(parts[k].At, int32(c.Cell(i)))
+	}
+	for k := range parts {
+		if len(parts[k].Rows) == 0 {
+			continue
+		}
+		parts[k].Kind, parts[k].Columns, parts[k].Values = c.Kind, c.Columns, c.Values
+		if err := o.sets[k].Apply(ts, &parts[k]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

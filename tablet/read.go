@@ -2,9 +2,10 @@ package tablet
 
 import (
 	"context"
+	"errors"
+	"runtime"
 
 	"github.com/minikudu/minikudu/diskrowset"
-	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/vector"
 )
@@ -25,19 +26,50 @@ func (s *stores) lookup(ctx context.Context, keys *rowset.Keys, which []int32, o
 	})
 }
 
-// Get appends the cells of the row with the given key at the snapshot to dst, one
-// vector for each schema column in columns, and reports whether there is such a
-// row. keys holds that one key.
-func (t *Tablet) Get(ctx context.Context, keys *rowset.Keys, at mvcc.Timestamp, columns []int, dst []*vector.Vector) (bool, error) {
-	var found [1]rowset.Found
-	if err := t.stores.Load().find(ctx, keys, &found); err != nil {
-		return false, err
+// locate resolves the keys listed in the present stores, which it returns. A rowset that
+// left the tablet meanwhile is no failure: the keys are looked for in what replaced it.
+func (t *Tablet) locate(ctx context.Context, keys *rowset.Keys, which []int32, out []rowset.Found) (*stores, error) {
+	for {
+		s := t.stores.Load()
+		err := s.lookup(ctx, keys, which, out)
+		if !errors.Is(err, ErrClosed) || t.stores.Load() == s {
+			return s, err
+		}
+		clear(out)
 	}
-	f := &found[0]
-	if f.RowSet == nil || !f.Live || f.LastChange > at {
-		return false, nil
+}
+
+// Get puts the cells of the row with the given key into dst, one vector for each
+// schema column in columns, and reports whether there is such a row. keys holds that
+// one key. The row is that of the newest visible commit.
+func (t *Tablet) Get(ctx context.Context, keys *rowset.Keys, columns []int, dst []*vector.Vector) (bool, error) {
+	for {
+		at := t.env.Visible()
+		var found [1]rowset.Found
+		s := t.stores.Load()
+		err := s.find(ctx, keys, &found)
+		f := &found[0]
+		switch {
+		case err == nil && f.RowSet != nil && f.LastChange > at:
+			// A commit has reached memory and becomes visible in a moment.
+			if err := ctx.Err(); err != nil {
+				return false, err
+			}
+			runtime.Gosched()
+			continue
+		case err == nil && (f.RowSet == nil || !f.Live):
+			return false, nil
+		case err == nil:
+			for _, v := range dst {
+				v.Reset(v.Kind())
+			}
+			err = f.RowSet.ReadRow(ctx, f.Row, at, columns, dst)
+		}
+		if errors.Is(err, ErrClosed) && t.stores.Load() != s {
+			continue // the rowset was replaced meanwhile
+		}
+		return err == nil, err
 	}
-	return true, f.RowSet.ReadRow(ctx, f.Row, at, columns, dst)
 }
 
 var first = []int32{0}
@@ -73,10 +105,33 @@ var ErrClosed = diskrowset.ErrClosed
 func (t *Tablet) hold(spec *rowset.ScanSpec) (sets []rowset.RowSet, release func(), err error) {
 	for {
 		s := t.stores.Load()
+		if s.changed > spec.Time.Hi {
+			// A flush or compaction came between the snapshot and the stores, whose files
+			// may hold newer changes; all they hold is visible by now.
+			spec.Time.Hi = t.env.Visible()
+			continue
+		}
 		sets, skipped := s.overlapping(spec)
 		if release, ok := acquire(sets); ok {
 			spec.Stats.RowSets.Add(int64(len(sets) + skipped))
 			spec.Stats.RowSetsByKey.Add(int64(skipped))
+			return sets, release, nil
+		}
+		if t.stores.Load() == s {
+			return nil, nil, ErrClosed
+		}
+	}
+}
+
+// Hold returns the disk rowsets in order of smallest key. Their files stay until release
+// is called, whatever becomes of the tablet.
+func (t *Tablet) Hold() (sets []*diskrowset.RowSet, release func(), err error) {
+	for {
+		s := t.stores.Load()
+		if release, ok := acquire(s.diskSets()); ok {
+			for i := range s.disk.Len() {
+				sets = append(sets, s.disk.RowSet(i).(*diskrowset.RowSet))
+			}
 			return sets, release, nil
 		}
 		if t.stores.Load() == s {
@@ -152,7 +207,7 @@ func (p *Part) Whole() (rows int64, zone func(ctx context.Context, col int) (vec
 		return 0, nil, false
 	}
 	m := rs.Meta()
-	if m.MaxInsert > s.Time.Hi || s.Time.Lo > 0 || m.LiveRows != m.Rows {
+	if m.MaxInsert > s.Time.Hi || s.Time.Lo > 0 || m.LiveRows != m.Rows || rs.Changed() {
 		return 0, nil, false
 	}
 	return m.Rows, rs.Zone, true

@@ -31,14 +31,21 @@ type Env struct {
 	// Publish makes a change of the tablet durable: one manifest edit. After an error
 	// that does not answer ErrUncertain nothing has changed.
 	Publish func(ctx context.Context, p *Publication) error
+	// Visible returns the newest commit that readers see.
+	Visible func() mvcc.Timestamp
+	// Quiesce calls f while no commit is between the log and memory.
+	Quiesce func(f func())
 }
 
 // Publication is one atomic, durable change of a tablet.
 type Publication struct {
 	Tablet  ID
-	Add     []diskrowset.Written
-	I, MaxM mvcc.Timestamp // watermarks after the change, see R3
-	LastID  int64          // largest generated id in use
+	Remove  []*rowset.Meta            // rowsets that go, with their files
+	Add     []diskrowset.Written      // rowsets that come
+	Update  *rowset.Meta              // a rowset whose description changes
+	Deltas  []*diskrowset.WrittenRedo // files of changes that come
+	I, MaxM mvcc.Timestamp            // watermarks after the change, see R3
+	LastID  int64                     // largest generated id in use
 }
 
 // State is a tablet as the manifest has it.
@@ -57,16 +64,22 @@ type Tablet struct {
 	id     ID
 	schema *schema.Schema
 	env    Env
+	all    []int // schema columns
 
 	// Safe on their own.
-	stores   atomic.Pointer[stores]
-	locks    keyLocks
-	closed   atomic.Bool   // by Close or Drop
-	lastID   atomic.Int64  // largest generated id handed out
-	flushing sync.Mutex    // held over a flush, so that flushes publish in rotation order
-	i, maxM  atomic.Uint64 // watermarks of the last publication
+	stores  atomic.Pointer[stores]
+	locks   keyLocks
+	closed  atomic.Bool   // by Close or Drop
+	lastID  atomic.Int64  // largest generated id handed out
+	i, maxM atomic.Uint64 // watermarks of the last publication
 
-	mu sync.Mutex // guards replacing stores
+	// Taken in this order, before mu.
+	compacting sync.Mutex // held over a compaction
+	flushing   sync.Mutex // held over a flush, so that flushes publish in rotation order
+	publishing sync.Mutex // held over a manifest edit
+
+	mu   sync.Mutex                  // guards replacing stores, and busy
+	busy map[*diskrowset.RowSet]bool // inputs of a compaction, whose changes are not flushed meanwhile (R7)
 }
 
 // stores is what the tablet's rows are in. It is immutable.
@@ -74,12 +87,22 @@ type stores struct {
 	active  *memrowset.MemRowSet
 	rotated []*memrowset.MemRowSet // oldest first
 	disk    *Tree                  // of *diskrowset.RowSet
+	changed mvcc.Timestamp         // newest update or delete that was folded into stored rows since the open
+}
+
+// diskSets returns the disk rowsets.
+func (s *stores) diskSets() []rowset.RowSet {
+	sets := make([]rowset.RowSet, s.disk.Len())
+	for i := range sets {
+		sets[i] = s.disk.RowSet(i)
+	}
+	return sets
 }
 
 // Open returns the tablet of the given state. It reads no rowset file. An error says
 // that the description of a rowset makes no sense.
 func Open(env Env, s State) (*Tablet, error) {
-	t := &Tablet{id: s.ID, schema: s.Schema, env: env}
+	t := &Tablet{id: s.ID, schema: s.Schema, env: env, all: allColumns(0, s.Schema.Len())}
 	t.env.Writer.Schema, t.env.Writer.SchemaVersion = s.Schema, s.SchemaVersion
 	t.env.Disk.Schema = s.Schema
 	t.lastID.Store(s.LastID)
@@ -113,27 +136,42 @@ func (t *Tablet) Schema() *schema.Schema { return t.schema }
 // Watermark returns I: every insert up to it is in published rowset files.
 func (t *Tablet) Watermark() mvcc.Timestamp { return mvcc.Timestamp(t.i.Load()) }
 
-// Memory is what a tablet holds in memory that a flush would free.
+// Memory is what a tablet holds in memory that flushes would free.
 type Memory struct {
-	Bytes       int64          // of all memrowsets
-	ActiveBytes int64          // of the active one
-	Rotated     int            // memrowsets that wait for their flush
-	Oldest      mvcc.Timestamp // oldest commit in memory, which anchors the log (R9); 0 when there is none
+	Bytes        int64          // of all memrowsets and changes of disk rowsets
+	ActiveBytes  int64          // of the active memrowset
+	ActiveOldest mvcc.Timestamp // oldest commit in it, 0 when it is empty
+	Rotated      int            // memrowsets that wait for their flush
+	DeltaBytes   int64          // of changes of disk rowsets
+	Oldest       mvcc.Timestamp // oldest commit in memory, which anchors the log (R9); 0 when there is none
 }
+
+// Full reports whether the active memrowset takes at least n bytes.
+func (t *Tablet) Full(n int64) bool { return t.stores.Load().active.MemoryBytes() >= n }
 
 // Memory returns what the tablet holds in memory.
 func (t *Tablet) Memory() Memory {
 	s := t.stores.Load()
 	m := Memory{ActiveBytes: s.active.MemoryBytes(), Rotated: len(s.rotated)}
 	m.Bytes = m.ActiveBytes
-	for _, r := range append(s.rotated[:len(s.rotated):len(s.rotated)], s.active) {
-		if r != s.active {
-			m.Bytes += r.MemoryBytes()
-		}
-		if ts, ok := r.MinTime(); ok && (m.Oldest == 0 || ts < m.Oldest) {
+	oldest := func(ts mvcc.Timestamp) {
+		if ts > 0 && (m.Oldest == 0 || ts < m.Oldest) {
 			m.Oldest = ts
 		}
 	}
+	m.ActiveOldest, _ = s.active.MinTime()
+	oldest(m.ActiveOldest)
+	for _, r := range s.rotated {
+		m.Bytes += r.MemoryBytes()
+		first, _ := r.MinTime()
+		oldest(first)
+	}
+	for i := range s.disk.Len() {
+		rs := s.disk.RowSet(i).(*diskrowset.RowSet)
+		m.DeltaBytes += rs.MemoryBytes()
+		oldest(rs.OldestChange())
+	}
+	m.Bytes += m.DeltaBytes
 	return m
 }
 
@@ -147,23 +185,28 @@ func (t *Tablet) RowSets() []*diskrowset.RowSet {
 	return out
 }
 
-// Rows returns the number of rows, from metadata alone.
+// Rows returns the number of live rows, from metadata alone.
 func (t *Tablet) Rows() int64 {
 	s := t.stores.Load()
-	n := s.active.Rows()
+	n := s.active.Live()
 	for _, r := range s.rotated {
-		n += r.Rows()
+		n += r.Live()
 	}
 	for i := range s.disk.Len() {
-		n += s.disk.RowSet(i).(*diskrowset.RowSet).Meta().LiveRows
+		n += s.disk.RowSet(i).(*diskrowset.RowSet).Live()
 	}
 	return n
 }
 
 // Verify checks every disk rowset. It returns all damage found.
 func (t *Tablet) Verify(ctx context.Context) []error {
+	sets, release, err := t.Hold()
+	if err != nil {
+		return []error{err}
+	}
+	defer release()
 	var errs []error
-	for _, rs := range t.RowSets() {
+	for _, rs := range sets {
 		if err := rs.Verify(ctx); err != nil {
 			errs = append(errs, err)
 		}

@@ -3,6 +3,7 @@ package tablet
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -16,9 +17,10 @@ import (
 	"github.com/minikudu/minikudu/vector"
 )
 
-// Op is a write to one tablet on its way: keys locked, presence resolved. Its life
-// is Resolve, then (under the store's commit mutex) Pin, then Apply in timestamp
-// order, then Release; or Release at any time to give up.
+// Op is an insert of rows into one tablet on its way, the fast path of [Mutation]:
+// keys locked, presence resolved. Its life is Resolve, then (under the store's commit
+// mutex) Pin, then Apply in timestamp order, then Release; or Release at any time to
+// give up.
 type Op struct {
 	// Columns are the cells of the rows to be put, in schema order, with generated
 	// ids filled in.
@@ -43,12 +45,14 @@ type scratch struct {
 	sorter          sorter
 	row, which      []int32
 	found           []rowset.Found // empty ones
+	columns         []*vector.Vector
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-func (t *Tablet) newOp(columns []*vector.Vector) *Op {
-	return &Op{Columns: columns, tablet: t, scratch: scratches.Get().(*scratch)}
+// init begins an op on the columns.
+func (o *Op) init(t *Tablet, columns []*vector.Vector) {
+	*o = Op{Columns: columns, tablet: t, scratch: scratches.Get().(*scratch)}
 }
 
 // Rows returns the number of rows to be put, before Release.
@@ -58,7 +62,8 @@ func (o *Op) Rows() int { return o.keys.Len() }
 // which of them are absent. Only the column of the generated id may be empty; it is
 // filled in. Reading disk rowsets may fail, and then nothing is held.
 func (t *Tablet) Resolve(ctx context.Context, columns []*vector.Vector, maxKey int) (*Op, error) {
-	o := t.newOp(columns)
+	o := new(Op)
+	o.init(t, columns)
 	if err := o.resolve(ctx, maxKey); err != nil {
 		o.Release()
 		return nil, err
@@ -165,6 +170,10 @@ func (o *Op) order(maxKey int) {
 	}
 }
 
+// errGhost says that a key has a ghost in the active memory rowset, which a plain
+// insert does not revive.
+var errGhost = errors.New("a key has a ghost in memory")
+
 // setKeys makes dst, which holds the given keys of src, the keys.
 func (o *Op) setKeys(dst, src *vector.Vector, which []int32) {
 	dst.Reset(schema.KindBytes)
@@ -184,11 +193,15 @@ func (o *Op) dropLive(ctx context.Context) error {
 		which = append(which, int32(i))
 	}
 	o.which = which
-	if err := o.tablet.stores.Load().lookup(ctx, &o.keys, which, found); err != nil {
+	s, err := o.tablet.locate(ctx, &o.keys, which, found)
+	if err != nil {
 		return err
 	}
 	live := which[:0]
 	for i := range found {
+		if found[i].RowSet == rowset.RowSet(s.active) && !found[i].Live {
+			return errGhost
+		}
 		if found[i].RowSet != nil && found[i].Live {
 			o.Present = append(o.Present, o.writeRow(i))
 		} else {
@@ -269,33 +282,10 @@ func (o *Op) Release() {
 	}
 	if o.scratch != nil {
 		o.keys.Reset()
+		clear(o.columns)
 		scratches.Put(o.scratch)
 		o.scratch = nil
 	}
-}
-
-// Replay applies rows that the log holds at ts; see rule R10. Rows that a flush made
-// durable are skipped.
-func (t *Tablet) Replay(ts mvcc.Timestamp, columns []*vector.Vector) (applied int, err error) {
-	if auto := t.schema.AutoIncrement(); auto >= 0 {
-		for _, id := range vector.Values[int64](columns[auto]) {
-			t.raiseID(id)
-		}
-	}
-	if ts <= t.Watermark() {
-		return 0, nil
-	}
-	n := columns[0].Len()
-	o := t.newOp(columns)
-	defer o.Release()
-	if err := o.sort(n, math.MaxInt); err != nil {
-		return 0, err
-	}
-	if o.Rows() != n {
-		return 0, fmt.Errorf("%d rows of one commit share %d keys", n, o.Rows())
-	}
-	o.Pin()
-	return n, o.Apply(ts)
 }
 
 // raiseID makes later generated ids larger than id.

@@ -18,7 +18,7 @@ const (
 	SectionKeyIndex    SectionKind = 3 // encoded key of every 128th row
 	SectionFilters     SectionKind = 4 // key filters, one per 65,536 rows
 	SectionZoneMap     SectionKind = 5 // zone maps of a column
-	SectionRedo        SectionKind = 6 // reserved: REDO deltas
+	SectionRedo        SectionKind = 6 // a REDO delta file, as a whole
 	SectionUndo        SectionKind = 7 // reserved: UNDO deltas
 )
 

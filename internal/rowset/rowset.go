@@ -118,5 +118,5 @@ type Source interface {
 	// Keys appends the encoded keys of rows [from, to) to dst, a vector of bytes.
 	Keys(ctx context.Context, from, to int, dst *vector.Vector) error
 	// InsertTimes appends the insert timestamps of rows [from, to) to dst.
-	InsertTimes(from, to int, dst []mvcc.Timestamp) []mvcc.Timestamp
+	InsertTimes(ctx context.Context, from, to int, dst []mvcc.Timestamp) ([]mvcc.Timestamp, error)
 }

@@ -1,0 +1,332 @@
+package compaction
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"sort"
+
+	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/vector"
+	"github.com/minikudu/minikudu/vfs"
+)
+
+// Input is a rowset to be merged, as it is at the merge's time: rows with ascending
+// keys, some of them dead. It is used by one goroutine at a time.
+type Input interface {
+	// String names the rowset in errors.
+	String() string
+	// Rows returns the number of rows, dead ones included.
+	Rows() int64
+	// Keys appends the encoded keys of rows [from, to) to dst, a vector of bytes.
+	Keys(ctx context.Context, from, to int, dst *vector.Vector) error
+	// Live clears the dead rows of [from, to); bit i is row from+i.
+	Live(ctx context.Context, from, to int, live vector.Bitmap) error
+	// Cells returns the cells of rows [from, to) of a schema column, valid until the
+	// next call for the same column.
+	Cells(ctx context.Context, col, from, to int) (*vector.Vector, error)
+	// InsertTimes appends the insert timestamps of rows [from, to) to dst.
+	InsertTimes(ctx context.Context, from, to int, dst []mvcc.Timestamp) ([]mvcc.Timestamp, error)
+}
+
+// Merge returns the live rows of the inputs in key order. It reads keys only where
+// inputs overlap, in blocks. Two live rows of one key are a corruption: a key lives in
+// one rowset at most.
+func Merge(ctx context.Context, inputs []Input) (*Merged, error) {
+	if len(inputs) > math.MaxUint16 {
+		return nil, fmt.Errorf("merge of %d rowsets", len(inputs))
+	}
+	m := &Merged{inputs: inputs}
+	total := int64(0)
+	for _, in := range inputs {
+		n := in.Rows()
+		if n < 0 || n > math.MaxInt32-total {
+			return nil, fmt.Errorf("merge of more than %d rows", math.MaxInt32)
+		}
+		total += n
+	}
+	g := merger{ctx: ctx, out: m}
+	if err := g.run(); err != nil {
+		return nil, fmt.Errorf("merging rowsets: %w", err)
+	}
+	return m, nil
+}
+
+const (
+	firstBlock = 256 // rows of a block of keys at first
+	maxBlock   = 4096
+	blockBytes = 256 << 10 // of keys, about
+	restBlock  = 1 << 16   // rows of a block whose keys are not read
+)
+
+// merger merges inputs.
+type merger struct {
+	ctx context.Context
+	out *Merged
+}
+
+// run merges each group of inputs whose key ranges overlap.
+func (g *merger) run() error {
+	ranges, err := g.ranges()
+	if err != nil {
+		return err
+	}
+	for len(ranges) > 0 {
+		n, last := 1, ranges[0].last
+		for n < len(ranges) && bytes.Compare(ranges[n].first, last) <= 0 {
+			if bytes.Compare(ranges[n].last, last) > 0 {
+				last = ranges[n].last
+			}
+			n++
+		}
+		if err := g.merge(ranges[:n]); err != nil {
+			return err
+		}
+		ranges = ranges[n:]
+	}
+	return nil
+}
+
+// keyRange is the first and the last key stored in an input.
+type keyRange struct {
+	input       int
+	first, last []byte
+}
+
+// ranges returns the key ranges of the inputs that have rows, by first key.
+func (g *merger) ranges() ([]keyRange, error) {
+	var out []keyRange
+	for i, in := range g.out.inputs {
+		n := int(in.Rows())
+		if n == 0 {
+			continue
+		}
+		ends := vector.New(schema.KindBytes, 2)
+		err := in.Keys(g.ctx, 0, 1, ends)
+		if err == nil {
+			err = in.Keys(g.ctx, n-1, n, ends)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("keys of %s: %w", in, err)
+		}
+		out = append(out, keyRange{i, ends.BytesAt(0), ends.BytesAt(1)})
+	}
+	slices.SortFunc(out, func(a, b keyRange) int {
+		return cmp.Or(bytes.Compare(a.first, b.first), cmp.Compare(a.input, b.input))
+	})
+	return out, nil
+}
+
+// merge merges inputs whose key ranges overlap.
+func (g *merger) merge(ranges []keyRange) error {
+	var h heap
+	for i := range ranges {
+		c := &cursor{merger: g, input: ranges[i].input, in: g.out.inputs[ranges[i].input], size: firstBlock}
+		if len(ranges) == 1 {
+			return c.rest()
+		}
+		if err := c.settle(); err != nil {
+			return err
+		}
+		if !c.done() {
+			h = append(h, c)
+		}
+	}
+	h.init()
+	for len(h) > 1 {
+		if err := h.step(); err != nil {
+			return err
+		}
+	}
+	if len(h) == 1 {
+		return h[0].rest()
+	}
+	return nil
+}
+
+// cursor is a position in an input, on a live row. Rows before it are in the output or
+// dead.
+type cursor struct {
+	*merger
+	input int
+	in    Input
+	size  int // rows of the next block
+
+	start, end int // rows of the block
+	row        int // next row
+	keys       vector.Vector
+	live       vector.Bitmap
+}
+
+// done reports whether no row is left.
+func (c *cursor) done() bool { return c.row == int(c.in.Rows()) }
+
+// key returns the key of a row in the block.
+func (c *cursor) key(row int) []byte { return c.keys.BytesAt(row - c.start) }
+
+// settle moves on to the next live row and reads the keys of its block.
+func (c *cursor) settle() error {
+	for !c.done() {
+		if c.row == c.end {
+			c.keys.Reset(schema.KindBytes)
+			if err := c.nextBlock(); err != nil {
+				return err
+			}
+		}
+		if i := c.live.Next(c.row - c.start); i >= 0 {
+			c.row = c.start + i
+			return c.readKeys()
+		}
+		c.row = c.end
+	}
+	return nil
+}
+
+// nextBlock begins the block of rows after the one before and reads which are live.
+func (c *cursor) nextBlock() error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	c.start, c.end = c.end, min(c.end+c.size, int(c.in.Rows()))
+	n := c.end - c.start
+	c.live = c.live.Grow(n)
+	c.live.SetRange(0, n)
+	if err := c.in.Live(c.ctx, c.start, c.end, c.live); err != nil {
+		return fmt.Errorf("live rows of %s: %w", c.in, err)
+	}
+	return nil
+}
+
+// readKeys reads the keys of the block, unless it has them.
+func (c *cursor) readKeys() error {
+	if c.keys.Len() > 0 {
+		return nil
+	}
+	if err := c.in.Keys(c.ctx, c.start, c.end, &c.keys); err != nil {
+		return fmt.Errorf("keys of %s: %w", c.in, err)
+	}
+	switch n := len(c.keys.Data()); {
+	case n < blockBytes/2:
+		c.size = min(2*c.size, maxBlock)
+	case n > 2*blockBytes:
+		c.size = max(c.size/2, 1)
+	}
+	return nil
+}
+
+// advance takes the live rows of the block below a key to the output, and moves on to
+// the next live row. It reports whether there was one.
+func (c *cursor) advance(below []byte) (bool, error) {
+	from := c.row
+	c.row = c.seek(below)
+	c.emit(from, c.row)
+	return c.row > from, c.settle()
+}
+
+// seek returns the first row of the block, from the current one on, whose key is not
+// below the given one. It looks at the next rows first and then doubles the distance
+// (Bentley and Yao, "An almost optimal algorithm for unbounded searching", 1976).
+func (c *cursor) seek(below []byte) int {
+	lo, step := c.row, 1 // rows before lo are below
+	for lo+step <= c.end && bytes.Compare(c.key(lo+step-1), below) < 0 {
+		lo += step
+		step *= 2
+	}
+	return lo + sort.Search(min(step-1, c.end-lo), func(i int) bool { return bytes.Compare(c.key(lo+i), below) >= 0 })
+}
+
+// emit appends the live rows of [from, to), in the block, to the output.
+func (c *cursor) emit(from, to int) {
+	end := to - c.start
+	for i := c.live.Next(from - c.start); i >= 0 && i < end; i = c.live.Next(i) {
+		n := nextClear(c.live, i, end)
+		c.out.add(c.input, c.start+i, c.start+n)
+		i = n
+	}
+}
+
+// nextClear returns the first clear bit of [i, end), end when there is none.
+func nextClear(b vector.Bitmap, i, end int) int {
+	for ; i < end; i = i&^63 + 64 {
+		if v := ^b[i>>6] >> (uint(i) & 63); v != 0 {
+			return min(i+bits.TrailingZeros64(v), end)
+		}
+	}
+	return end
+}
+
+// rest appends all rows that are left to the output, without their keys.
+func (c *cursor) rest() error {
+	for c.size = restBlock; !c.done(); c.row = c.end {
+		if c.row == c.end {
+			if err := c.nextBlock(); err != nil {
+				return err
+			}
+		}
+		c.emit(c.row, c.end)
+	}
+	return nil
+}
+
+// heap is a binary heap of cursors by key (Williams, "Algorithm 232", 1964).
+type heap []*cursor
+
+func (h heap) init() {
+	for i := len(h)/2 - 1; i >= 0; i-- {
+		h.down(i)
+	}
+}
+
+func (h heap) before(i, j int) bool {
+	return bytes.Compare(h[i].key(h[i].row), h[j].key(h[j].row)) < 0
+}
+
+func (h heap) down(i int) {
+	for {
+		least := i
+		for k := 2*i + 1; k <= 2*i+2 && k < len(h); k++ {
+			if h.before(k, least) {
+				least = k
+			}
+		}
+		if least == i {
+			return
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
+}
+
+// step takes the rows of the first cursor that are below those of all others to the
+// output. The heap holds two cursors or more.
+func (h *heap) step() error {
+	first, second := (*h)[0], (*h)[1]
+	if len(*h) > 2 && h.before(2, 1) {
+		second = (*h)[2]
+	}
+	ok, err := first.advance(second.key(second.row))
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return twice(first, second)
+	}
+	if first.done() {
+		last := len(*h) - 1
+		(*h)[0] = (*h)[last]
+		*h = (*h)[:last]
+	}
+	h.down(0)
+	return nil
+}
+
+// twice is the error that two cursors stand on live rows of the same key.
+func twice(a, b *cursor) error {
+	key := b.key(b.row)
+	return vfs.Corruptf("key %x is live in %s, row %d, and in %s, row %d", key[:min(len(key), 20)], a.in, a.row, b.in, b.row)
+}

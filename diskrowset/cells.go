@@ -1,0 +1,132 @@
+package diskrowset
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/minikudu/minikudu/encoding"
+	"github.com/minikudu/minikudu/internal/delta"
+	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/vector"
+)
+
+// Snapshot is the rows of a rowset as they are at a time, addressed by row, for a merge
+// that rewrites them. It reads best when rows ascend and columns come one after the
+// other, and puts no pages into the cache. It is used by one goroutine at a time.
+type Snapshot struct {
+	set    *RowSet
+	at     mvcc.Timestamp
+	stores []delta.Reader // changes that the snapshot sees, oldest first
+	closed bool
+
+	keys   []*scanColumn
+	views  []*vector.Vector // cells of keys
+	times  *scanColumn      // nil: every row has the same insert time
+	column *scanColumn      // asked for last
+	col    int              // its index in the schema
+}
+
+// At returns the rows as they are at a time. The rowset stays open until the snapshot
+// is closed.
+func (s *RowSet) At(at mvcc.Timestamp) (*Snapshot, error) {
+	if !s.Acquire() {
+		return nil, ErrClosed
+	}
+	n := &Snapshot{set: s, at: at, stores: s.deltas.Load().visible(at), col: -1}
+	for i := range s.keys {
+		n.keys = append(n.keys, n.newColumn(i))
+	}
+	if s.times != nil {
+		n.times = &scanColumn{cursor: cursor{col: s.times, once: true}}
+	}
+	return n, nil
+}
+
+// Close ends the snapshot. It may be called twice.
+func (n *Snapshot) Close() {
+	if !n.closed {
+		n.closed = true
+		n.set.Release()
+	}
+}
+
+// String names the rowset.
+func (n *Snapshot) String() string { return fmt.Sprintf("rowset %d", n.set.meta.ID) }
+
+// Rows returns the number of stored rows, deleted ones included.
+func (n *Snapshot) Rows() int64 { return n.set.meta.Rows }
+
+func (n *Snapshot) newColumn(col int) *scanColumn {
+	s := n.set
+	def := s.env.Schema.Column(col)
+	return &scanColumn{cursor: cursor{col: s.columns[col], once: true}, constant: readDefault(def), kind: def.Kind(),
+		patches: patcher{stores: n.stores, at: n.at, col: col}}
+}
+
+// view returns the cells of rows [from, to) of a column.
+func (n *Snapshot) view(ctx context.Context, c *scanColumn, from, to int) (*vector.Vector, error) {
+	if c.data == nil {
+		if err := c.open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c.batch = nil
+	return c.view(ctx, from, to)
+}
+
+// Keys appends the encoded keys of rows [from, to) to dst, a vector of bytes.
+func (n *Snapshot) Keys(ctx context.Context, from, to int, dst *vector.Vector) error {
+	n.views = n.views[:0]
+	for _, c := range n.keys {
+		v, err := n.view(ctx, c, from, to)
+		if err != nil {
+			return err
+		}
+		n.views = append(n.views, v)
+	}
+	return encoding.AppendKeys(dst, n.views, 0, to-from)
+}
+
+// Live clears from live the rows of [from, to) that are not there at the snapshot's
+// time; bit i is row from+i.
+func (n *Snapshot) Live(ctx context.Context, from, to int, live vector.Bitmap) error {
+	if meta := n.set.meta; meta.MaxInsert > n.at {
+		if n.times == nil {
+			live.ClearRange(0, to-from)
+			return nil
+		}
+		t, err := n.view(ctx, n.times, from, to)
+		if err != nil {
+			return err
+		}
+		clearInvisible(live, vector.Values[int64](t), 0, int64(n.at))
+	}
+	return applyLife(ctx, n.stores, n.at, from, to, live)
+}
+
+// Cells returns the cells of rows [from, to) of a schema column. They must not be
+// changed and are valid until the next call for the same column.
+func (n *Snapshot) Cells(ctx context.Context, col, from, to int) (*vector.Vector, error) {
+	if n.col != col { // what the column before holds goes
+		n.column, n.col = n.newColumn(col), col
+	}
+	return n.view(ctx, n.column, from, to)
+}
+
+// InsertTimes appends the insert timestamps of rows [from, to) to dst.
+func (n *Snapshot) InsertTimes(ctx context.Context, from, to int, dst []mvcc.Timestamp) ([]mvcc.Timestamp, error) {
+	if n.times == nil {
+		for range to - from {
+			dst = append(dst, n.set.meta.MinInsert)
+		}
+		return dst, nil
+	}
+	v, err := n.view(ctx, n.times, from, to)
+	if err != nil {
+		return dst, err
+	}
+	for _, t := range vector.Values[int64](v) {
+		dst = append(dst, mvcc.Timestamp(t))
+	}
+	return dst, nil
+}

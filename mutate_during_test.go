@@ -1,0 +1,245 @@
+package minikudu_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"github.com/minikudu/minikudu"
+	"github.com/minikudu/minikudu/vfs"
+	"github.com/minikudu/minikudu/vfs/errorfs"
+)
+
+// during is a run in which something happens between the calls of a flush or compaction.
+type during struct {
+	story *story
+	mem   *vfs.Mem
+	fs    *errorfs.FS
+	db    *minikudu.DB
+	tab   *minikudu.Table
+	clone func(*vfs.Mem, uint64) *vfs.Mem
+}
+
+// options have room for everything, so that nothing runs in the background.
+func (d *during) options() *minikudu.Options { return &minikudu.Options{FS: d.fs} }
+
+func newDuring(setup func(d *during) error) (*during, error) {
+	d := &during{story: newStory(), mem: vfs.NewMem()}
+	d.fs = errorfs.Wrap(d.mem)
+	var err error
+	if d.db, err = minikudu.Open("store", d.options()); err != nil {
+		return nil, err
+	}
+	if err = d.story.create(d.db, "a", "b"); err != nil {
+		return nil, err
+	}
+	if d.tab, err = d.db.Table("a"); err != nil {
+		return nil, err
+	}
+	return d, setup(d)
+}
+
+// commit commits each of the operations on its own.
+func (d *during) commit(ops ...mop) error {
+	for _, o := range ops {
+		if err := d.story.commit(d.db, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *during) flush() error { return d.tab.Flush(ctx) }
+
+func (d *during) compact() error {
+	_, err := d.tab.Compact(ctx)
+	return err
+}
+
+func (d *during) check() error {
+	_, err := d.story.span(true).check(d.db)
+	return err
+}
+
+// run calls job; act is called at the calls of files that job makes, with their numbers.
+// From the first action on that changed something, every call is an instant of a crash.
+func (d *during) run(job func(*during) error, act func(d *during, call int) (acted bool, err error)) (calls int, all []instant, err error) {
+	in := &instants{mem: d.mem, story: d.story, acked: true, clone: d.clone}
+	var busy, begun atomic.Bool
+	var failure error
+	d.fs.SetHook(func(c errorfs.Call) error {
+		if begun.Load() {
+			_ = in.hook(c)
+		}
+		if c.Kind == vfs.KindLog || !c.Op.Writes() || !busy.CompareAndSwap(false, true) {
+			return nil
+		}
+		defer busy.Store(false)
+		calls++
+		acted, err := act(d, calls)
+		if err == nil && acted {
+			err = d.check()
+		}
+		if acted {
+			begun.Store(true)
+		}
+		if err != nil && failure == nil {
+			failure = fmt.Errorf("at %s: %w", c, err)
+		}
+		return nil
+	})
+	err = job(d)
+	d.fs.SetHook(nil)
+	if err == nil {
+		err = failure
+	}
+	if err == nil {
+		err = d.check()
+	}
+	in.take("the end")
+	return calls, in.all, err
+}
+
+// finish checks that what was changed can be flushed, and that the store goes on after
+// a kill.
+func (d *during) finish() error {
+	if err := d.flush(); err != nil {
+		return err
+	}
+	if err := d.check(); err != nil {
+		return err
+	}
+	if err := checkVerify(d.db); err != nil {
+		return err
+	}
+	m := instant{"", d.mem.KillClone(), d.story.span(true)}
+	if err := d.db.Close(); err != nil {
+		return err
+	}
+	return m.recover(&minikudu.Options{})
+}
+
+// inMemory leaves rows in memory, some of them changed there.
+func inMemory(d *during) error {
+	for k := range 30 {
+		if err := d.commit(ins("a", k, int64(k))); err != nil {
+			return err
+		}
+	}
+	return d.commit(upd("a", 0, 100), del("a", 1), del("a", 2), ins("a", 2, 200))
+}
+
+// onDisk leaves two rowsets that overlap and hold two lives of some keys, with changes
+// of both in memory.
+func onDisk(d *during) error {
+	for k := range 30 {
+		if err := d.commit(ins("a", k, int64(k))); err != nil {
+			return err
+		}
+	}
+	if err := d.flush(); err != nil {
+		return err
+	}
+	if err := d.commit(del("a", 2), del("a", 3), ins("a", 2, 200), ins("a", 31, 31), ins("a", 32, 32)); err != nil {
+		return err
+	}
+	if err := d.flush(); err != nil {
+		return err
+	}
+	return d.commit(upd("a", 0, 100), upd("a", 31, 100), del("a", 4), del("a", 32))
+}
+
+// withFiles is onDisk with the changes in files.
+func withFiles(d *during) error {
+	if err := onDisk(d); err != nil {
+		return err
+	}
+	return d.flush()
+}
+
+var duringCases = []struct {
+	name  string
+	setup func(*during) error
+	job   func(*during) error
+}{
+	{"flush of rows", inMemory, (*during).flush},
+	{"flush of changes", onDisk, (*during).flush},
+	{"compaction of memory", inMemory, (*during).compact},
+	{"compaction", onDisk, (*during).compact},
+	{"compaction of files of changes", withFiles, (*during).compact},
+}
+
+// acts are what happens during a flush or compaction: single commits.
+var acts = map[string][]mop{
+	"update":              {upd("a", 31, 1001), upd("a", 5, 1001), upd("a", 31, 1002), upd("a", 0, 1003)},
+	"delete":              {del("a", 31), del("a", 5), del("a", 0)},
+	"delete and insert":   {del("a", 31), del("a", 5), ins("a", 5, 1004), ins("a", 31, 1005), upd("a", 5, 1006)},
+	"life and death":      {del("a", 31), del("a", 6), ins("a", 6, 1007), upd("a", 6, 1008), del("a", 6)},
+	"all of it, new keys": {upd("a", 7, 1009), del("a", 8), ins("a", 35, 1010), upd("a", 35, 1011), ins("a", 36, 1012), del("a", 36)},
+}
+
+// Rows are changed at one call of a flush or compaction, whichever it is. Nothing is
+// lost: not in the running store, not by a crash at any later call.
+func TestItem71ChangesAtACallOfFlushAndCompaction(t *testing.T) {
+	for _, c := range duringCases {
+		t.Run(c.name, func(t *testing.T) {
+			crashes, step := 0, 4
+			switch {
+			case full():
+				step = 1
+			case testing.Short():
+				step = 12
+			}
+			for name, ops := range acts {
+				for k, calls := 1+rand.IntN(step), 100; k <= calls; k += step {
+					d, err := newDuring(c.setup)
+					fatal(t, err)
+					d.clone = func(m *vfs.Mem, i uint64) *vfs.Mem { return powerCut(m, i%3, i) }
+					var all []instant
+					calls, all, err = d.run(c.job, func(d *during, call int) (bool, error) {
+						if call != k {
+							return false, nil
+						}
+						return true, d.commit(ops...)
+					})
+					if err == nil {
+						err = d.finish()
+					}
+					if err != nil {
+						t.Fatalf("%s at call %d of %d: %v", name, k, calls, err)
+					}
+					recoverEach(t, all, 7, &minikudu.Options{})
+					crashes += len(all)
+				}
+			}
+			t.Logf("%d instants of a crash", crashes)
+		})
+	}
+}
+
+// At every call of a flush or compaction a row is deleted, one is updated and one
+// inserted.
+func TestItem71C41ChangesAtEveryCallOfFlushAndCompaction(t *testing.T) {
+	for _, c := range duringCases {
+		t.Run(c.name, func(t *testing.T) {
+			d, err := newDuring(func(d *during) error {
+				for k := 100; k < 400; k++ {
+					if err := d.commit(ins("a", k, 1)); err != nil {
+						return err
+					}
+				}
+				return c.setup(d)
+			})
+			fatal(t, err)
+			d.clone = func(m *vfs.Mem, i uint64) *vfs.Mem { return powerCut(m, i%2, i) }
+			calls, all, err := d.run(c.job, func(d *during, call int) (bool, error) {
+				return true, d.commit(del("a", 100+call), upd("a", 200+call, int64(1000+call)), ins("a", 400+call, int64(call)))
+			})
+			fatal(t, err)
+			fatal(t, d.finish())
+			recoverEach(t, all, 8, &minikudu.Options{})
+			t.Logf("%d calls, %d instants of a crash", calls, len(all))
+		})
+	}
+}

@@ -1,0 +1,173 @@
+package tablet
+
+import (
+	"context"
+
+	"github.com/minikudu/minikudu/diskrowset"
+	"github.com/minikudu/minikudu/encoding"
+	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/vector"
+	"github.com/minikudu/minikudu/vfs"
+)
+
+// Replay applies effects that the log holds at ts, unless files hold them already; see
+// rule R10. It returns the number of rows that were applied. Calls come in the order
+// of the log, before any other write.
+func (t *Tablet) Replay(ctx context.Context, ts mvcc.Timestamp, l *Logged) (applied int, err error) {
+	n := l.Values[0].Len()
+	if auto := t.schema.AutoIncrement(); auto >= 0 {
+		t.raiseIDs(l.Values[auto])
+	}
+	if l.Kind == rowset.ChangePut && ts <= t.Watermark() {
+		return 0, nil
+	}
+	key := l.Values[:t.schema.NumKey()]
+	e := &entries{key: key, encoded: vector.New(schema.KindBytes, n)}
+	if err := encoding.AppendKeys(e.encoded, key, 0, n); err != nil {
+		return 0, err
+	}
+	order := new(sorter).sort(e.encoded)
+	sorted := vector.New(schema.KindBytes, n)
+	if err := sorted.AppendRows(e.encoded, order); err != nil {
+		return 0, err
+	}
+	m := &Mutation{tablet: t, stores: t.stores.Load(), found: make([]rowset.Found, n)}
+	m.keys = &rowset.Keys{Encoded: sorted, Columns: key, Row: order}
+	m.target = m.stores.active
+	if l.Kind == rowset.ChangePut {
+		return m.replayPut(ctx, ts, l, order)
+	}
+	return m.replayChange(ctx, ts, l, order)
+}
+
+// replayPut puts rows into memory again; a ghost there is revived.
+func (m *Mutation) replayPut(ctx context.Context, ts mvcc.Timestamp, l *Logged, order []int32) (int, error) {
+	which := allKeys(len(order))
+	if err := m.target.Lookup(ctx, m.keys, which, m.found); err != nil {
+		return 0, err
+	}
+	for i := range m.found {
+		if m.found[i].RowSet != nil && m.found[i].Live {
+			return 0, vfs.Corruptf("the log puts a key at %d that is live", ts)
+		}
+	}
+	e := &effect{kind: rowset.ChangePut, columns: l.Columns, keys: which}
+	for _, v := range l.Values {
+		w := vector.New(v.Kind(), len(order))
+		if err := w.AppendRows(v, order); err != nil {
+			return 0, err
+		}
+		e.values = append(e.values, w)
+	}
+	_, err := m.put(ts, e)
+	return len(order), err
+}
+
+func allKeys(n int) []int32 {
+	which := make([]int32, n)
+	for i := range which {
+		which[i] = int32(i)
+	}
+	return which
+}
+
+// replayChange applies updates or deletes to the rows that they were made to.
+func (m *Mutation) replayChange(ctx context.Context, ts mvcc.Timestamp, l *Logged, order []int32) (int, error) {
+	var keys, at []int32
+	for i, row := range order {
+		found, err := m.targetOf(ctx, ts, l, i, int(row))
+		if err != nil {
+			return 0, err
+		}
+		if found.RowSet != nil {
+			m.found[i] = found
+			keys, at = append(keys, int32(i)), append(at, row)
+		}
+	}
+	nk := m.tablet.schema.NumKey()
+	e := &effect{kind: l.Kind, columns: l.Columns[nk:], values: l.Values[nk:]}
+	_, err := m.change(ts, e, keys, at)
+	return len(keys), err
+}
+
+// targetOf finds the row that a change was made to; no rowset when files hold the
+// change already.
+func (m *Mutation) targetOf(ctx context.Context, ts mvcc.Timestamp, l *Logged, i, row int) (rowset.Found, error) {
+	if len(l.RowSets) > 0 && l.RowSets[row] != 0 {
+		if rs := m.stores.byID(l.RowSets[row]); rs != nil {
+			if int64(l.Rows[row]) >= rs.Rows() {
+				return rowset.Found{}, vfs.Corruptf("the log changes row %d of a rowset of %d", l.Rows[row], rs.Rows())
+			}
+			return unlessDurable(rowset.Found{RowSet: rs, Row: l.Rows[row]}, ts), nil
+		}
+	}
+	one := []int32{int32(i)}
+	for _, mem := range append(m.stores.rotated[:len(m.stores.rotated):len(m.stores.rotated)], m.stores.active) {
+		m.found[i] = rowset.Found{}
+		if err := mem.Lookup(ctx, m.keys, one, m.found); err != nil {
+			return rowset.Found{}, err
+		}
+		if m.found[i].RowSet != nil && m.found[i].Live {
+			return m.found[i], nil
+		}
+	}
+	return m.diskTarget(ctx, ts, i, one)
+}
+
+// diskTarget chooses among the disk rowsets that store the key: the life that began
+// last before ts and has not ended, in files or by what was replayed before.
+func (m *Mutation) diskTarget(ctx context.Context, ts mvcc.Timestamp, i int, one []int32) (rowset.Found, error) {
+	var best rowset.Found
+	var began mvcc.Timestamp
+	candidates, durable := 0, true
+	var failed error
+	m.stores.disk.Stab(m.keys.At(i), func(rs rowset.RowSet) bool {
+		d := rs.(*diskrowset.RowSet)
+		m.found[i] = rowset.Found{}
+		if failed = d.Lookup(ctx, m.keys, one, m.found); failed != nil || m.found[i].RowSet == nil {
+			return failed == nil
+		}
+		ins, gone, err := d.Life(ctx, m.found[i].Row)
+		if failed = err; err != nil || ins >= ts || gone > 0 && gone < ts {
+			return err == nil
+		}
+		candidates++
+		durable = durable && ts <= d.Meta().DurableTo
+		switch {
+		case best.RowSet == nil || ins > began:
+			best, began = m.found[i], ins
+		case ins == began && ts > d.Meta().DurableTo:
+			failed = vfs.Corruptf("two rows of one key that began at %d", ins)
+		}
+		return failed == nil
+	})
+	switch {
+	case failed != nil:
+		return rowset.Found{}, failed
+	case candidates == 0 && ts > max(m.tablet.Watermark(), mvcc.Timestamp(m.tablet.maxM.Load())):
+		return rowset.Found{}, vfs.Corruptf("the log changes a row at %d that is not there", ts)
+	case candidates == 0 || durable:
+		return rowset.Found{}, nil
+	}
+	return unlessDurable(best, ts), nil
+}
+
+// unlessDurable returns the row, or none when the rowset's files hold a change at ts.
+func unlessDurable(f rowset.Found, ts mvcc.Timestamp) rowset.Found {
+	if ts <= f.RowSet.(*diskrowset.RowSet).Meta().DurableTo {
+		return rowset.Found{}
+	}
+	return f
+}
+
+// byID returns the disk rowset of the given id, nil when there is none.
+func (s *stores) byID(id rowset.ID) rowset.RowSet {
+	for i := range s.disk.Len() {
+		if rs := s.disk.RowSet(i); rs.ID() == id {
+			return rs
+		}
+	}
+	return nil
+}
