@@ -22,11 +22,17 @@ type importFlags struct {
 	nonUnique bool
 	mode      string
 	batchRows int
+	watch     bool
 
 	keyNames []string
+	op       minikudu.Op
+	existing bool // the table must be there
+	summary  func(*importer) error
 }
 
-const insertMode, insertIgnoreMode = "insert", "insert-ignore"
+// importModes are the values of --mode.
+var importModes = map[string]minikudu.Op{"insert": minikudu.OpInsert, "insert-ignore": minikudu.OpInsertIgnore,
+	"upsert": minikudu.OpUpsert, "delete": minikudu.OpDelete}
 
 func (s *session) importCommand() *cobra.Command {
 	var f importFlags
@@ -38,10 +44,15 @@ none. On a new table --key names the primary key columns; the types are the file
 CSV those that every value has. On an existing table values are read as its types.
 
 A row that does not fit, or whose key is there already, is left out and does not stop
-the others; the first ten are named on standard error. Exit status 1 if there were any.`,
+the others; the first ten are named on standard error. Exit status 1 if there were any.
+
+With --mode upsert a row whose key is there sets the columns that the file has. With
+--mode delete the rows with the file's keys are deleted, and its other columns are not
+read. A table with a non-unique key then needs a column auto_incrementing_id in the file.`,
 		Example: `  minikudu import flights flights.parquet --key date,origin,destination --non-unique
   minikudu import zipcodes zipcodes.csv --key zip_code
-  minikudu import zipcodes zipcodes.csv --mode insert-ignore`,
+  minikudu import zipcodes zipcodes.csv --mode insert-ignore
+  minikudu import zipcodes corrections.csv --mode upsert`,
 		Args: args(2, 2, "the name of a table and a file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.parse(c); err != nil {
@@ -52,17 +63,35 @@ the others; the first ten are named on standard error. Exit status 1 if there we
 	}
 	c.Flags().StringVar(&f.key, "key", "", "names of the primary key columns, separated by commas")
 	c.Flags().BoolVar(&f.nonUnique, "non-unique", false, "let rows share a key: adds the key column "+schema.AutoIncrementName)
-	c.Flags().StringVar(&f.mode, "mode", insertMode, "insert rejects rows whose key is there already, insert-ignore skips them")
-	c.Flags().IntVar(&f.batchRows, "batch-rows", 10000, "rows that become durable together")
+	c.Flags().StringVar(&f.mode, "mode", "insert", "insert rejects rows whose key is there already, insert-ignore skips them, upsert, delete")
+	registerBatchRows(c, &f.batchRows)
+	c.Flags().BoolVar(&f.watch, "watch", false, "print rate, memory and files every second to standard error")
 	return c
 }
 
-func (f *importFlags) parse(c *cobra.Command) (err error) {
-	if f.mode != insertMode && f.mode != insertIgnoreMode {
-		return usage("--mode %q: expected insert or insert-ignore", f.mode)
+func registerBatchRows(c *cobra.Command, n *int) {
+	c.Flags().IntVar(n, "batch-rows", 10000, "rows that become durable together")
+}
+
+func checkBatchRows(n int) error {
+	if n < 1 {
+		return usage("--batch-rows %d: must be at least 1", n)
 	}
-	if f.batchRows < 1 {
-		return usage("--batch-rows %d: must be at least 1", f.batchRows)
+	return nil
+}
+
+func (f *importFlags) parse(c *cobra.Command) (err error) {
+	var ok bool
+	if f.op, ok = importModes[f.mode]; !ok {
+		return usage("--mode %q: expected insert, insert-ignore, upsert or delete", f.mode)
+	}
+	if err := checkBatchRows(f.batchRows); err != nil {
+		return err
+	}
+	f.existing = f.op == minikudu.OpDelete
+	f.summary = (*importer).printSummary
+	if f.op > minikudu.OpInsertIgnore {
+		f.summary = (*importer).printMutation
 	}
 	if c.Flags().Changed("key") {
 		if f.keyNames, err = sqltext.ParseNames(f.key); err != nil {
@@ -86,18 +115,22 @@ func (s *session) importFile(ctx context.Context, name, path string, f *importFl
 	if err != nil {
 		return err
 	}
-	im := &importer{session: s, db: db, table: t, src: src, ignore: f.mode == insertIgnoreMode, batchRows: f.batchRows}
-	sum, err := im.run(ctx)
+	im := &importer{session: s, db: db, table: t, src: src, op: f.op, batchRows: f.batchRows}
+	im.columns = boundColumns(src, t, f.op)
+	if f.watch {
+		im.stopWatch = s.watch(db)
+	}
+	err = im.run(ctx)
 	if cerr := db.Close(); err == nil && cerr != nil {
 		err = failed(fmt.Errorf("closing the store: %w", cerr))
 	}
 	if err != nil {
-		return fmt.Errorf("the import stopped after %d rows, of which %d were inserted and stay: %w", sum.Rows, sum.Inserted, err)
+		return fmt.Errorf("the import stopped after %d rows, of which %d were %s and stay: %w", im.sum.Rows, im.done.Changed, im.verb(), err)
 	}
-	if err := s.printSummary(sum); err != nil {
+	if err := f.summary(im); err != nil {
 		return err
 	}
-	if sum.Rejected > 0 {
+	if im.sum.Rejected > 0 {
 		return errPartial
 	}
 	return nil
@@ -115,12 +148,18 @@ func (s *session) openTarget(ctx context.Context, name string, src source, f *im
 		t, err := db.Table(name)
 		if err == nil {
 			if err = f.match(t); err == nil {
-				return db, t, bindSource(src, t)
+				err = bindSource(src, t, f.op)
+			}
+			if err == nil {
+				return db, t, nil
 			}
 		}
 		if !errors.Is(err, minikudu.ErrNotFound) {
 			return nil, nil, errors.Join(err, db.Close())
 		}
+	}
+	if f.existing {
+		return nil, nil, f.missingTable(db, name, err)
 	}
 	spec, err := f.spec(ctx, name, src)
 	if err == nil && db == nil {
@@ -131,12 +170,21 @@ func (s *session) openTarget(ctx context.Context, name string, src source, f *im
 		t, err = db.CreateTable(ctx, name, spec)
 	}
 	if err == nil {
-		err = bindSource(src, t)
+		err = bindSource(src, t, f.op)
 	}
 	if err != nil && db != nil {
 		_ = db.Close()
 	}
 	return db, t, err
+}
+
+// missingTable says that the store or the table is not there and closes the store.
+func (f *importFlags) missingTable(db *minikudu.DB, name string, err error) error {
+	if db == nil {
+		return err
+	}
+	_, err = table(db, name)
+	return errors.Join(err, db.Close())
 }
 
 // match refuses flags that contradict an existing table.
@@ -175,17 +223,33 @@ func (f *importFlags) spec(ctx context.Context, name string, src source) (spec m
 }
 
 // bindSource reads the file's columns as the table's of the same names.
-func bindSource(src source, t *minikudu.Table) error {
+func bindSource(src source, t *minikudu.Table, op minikudu.Op) error {
 	sch := t.Schema()
-	var cols []schema.Column
-	for _, name := range src.names() {
+	have := src.names()
+	for _, name := range have {
 		i := sch.Find(name)
-		if i < 0 || i == sch.AutoIncrement() {
+		if op != minikudu.OpDelete && (i < 0 || i == sch.AutoIncrement() && op <= minikudu.OpInsertIgnore) {
 			return usage("the file has a column %q that the table %q lacks; it has %s", name, t.Name(), sqltext.FormatNames(sch.Names()))
 		}
-		cols = append(cols, *sch.Column(i))
 	}
-	return src.bind(cols, namedKey(sch))
+	for _, name := range sch.KeyNames() {
+		if op > minikudu.OpInsertIgnore && !slices.Contains(have, name) {
+			return usage("the file has no column %q, which is in the key of the table %q; it has %s", name, t.Name(), sqltext.FormatNames(have))
+		}
+	}
+	var cols []schema.Column
+	for _, name := range boundColumns(src, t, op) {
+		cols = append(cols, *sch.Column(sch.Find(name)))
+	}
+	return src.bind(cols, sch.KeyNames())
+}
+
+// boundColumns returns the file's columns that are read: of a delete the key.
+func boundColumns(src source, t *minikudu.Table, op minikudu.Op) []string {
+	if op == minikudu.OpDelete {
+		return t.Schema().KeyNames()
+	}
+	return src.names()
 }
 
 // summary is what import prints.
@@ -198,11 +262,12 @@ type summary struct {
 	RowsPerSec float64 `json:"rows_per_s"`
 }
 
-func (s *session) printSummary(sum summary) error {
-	if s.json {
-		return s.printJSON(sum)
+func (im *importer) printSummary() error {
+	sum := &im.sum
+	if im.json {
+		return im.printJSON(sum)
 	}
-	_, err := fmt.Fprintf(s.out, "rows       %d\ninserted   %d\nignored    %d\nrejected   %d\nseconds    %.3f\nrows_per_s %.0f\n",
+	_, err := fmt.Fprintf(im.out, "rows       %d\ninserted   %d\nignored    %d\nrejected   %d\nseconds    %.3f\nrows_per_s %.0f\n",
 		sum.Rows, sum.Inserted, sum.Ignored, sum.Rejected, sum.Seconds, sum.RowsPerSec)
 	return err
 }
@@ -213,12 +278,28 @@ type importer struct {
 	db        *minikudu.DB
 	table     *minikudu.Table
 	src       source
-	ignore    bool
+	columns   []string // of the source, as bound
+	op        minikudu.Op
 	batchRows int
 
-	sum   summary
-	named int // rejected rows that were named
+	stopWatch func() // nil: nobody watches
+	sum       summary
+	done      mutation
+	named     int // rejected rows that were named
 }
+
+// verb says what is done to rows.
+func (im *importer) verb() string {
+	switch im.op {
+	case minikudu.OpUpsert:
+		return "upserted"
+	case minikudu.OpDelete:
+		return "deleted"
+	}
+	return "inserted"
+}
+
+func (im *importer) printMutation() error { return im.session.printMutation(&im.done) }
 
 // prepared is a batch on its way from the reader to the committer.
 type prepared struct {
@@ -234,19 +315,26 @@ type prepared struct {
 const maxPrepared = 3
 
 // run imports the rows of the source.
-func (im *importer) run(ctx context.Context) (summary, error) {
+func (im *importer) run(ctx context.Context) error {
 	begin := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
-	bar := im.progressBar(im.table.Name(), im.src.progress)
+	var bar *progress
+	if im.stopWatch == nil {
+		bar = im.progressBar(im.table.Name(), im.src.progress)
+	}
 	err := im.pipe(ctx)
 	cancel()
 	bar.stop()
+	if im.stopWatch != nil {
+		im.stopWatch()
+	}
 	if err == nil && im.sum.Rejected > int64(im.named) {
 		im.messageRejected(fmt.Sprintf("%d more rows were rejected", im.sum.Rejected-int64(im.named)))
 	}
 	im.sum.Seconds = time.Since(begin).Seconds()
 	im.sum.RowsPerSec = float64(im.sum.Rows) / max(im.sum.Seconds, 1e-9)
-	return im.sum, err
+	im.done.Seconds = im.sum.Seconds
+	return err
 }
 
 // pipe commits what a goroutine reads.
@@ -343,7 +431,7 @@ func chunkBytes(c *chunk, s span) (n int64) {
 
 // fill copies rows of a chunk into the batch.
 func (p *prepared) fill(im *importer, c *chunk, s span) error {
-	names, vectors := im.src.names(), c.columns
+	names, vectors := im.columns, c.columns
 	if s.from > 0 || s.to < len(c.rows) {
 		vectors = make([]*vector.Vector, len(c.columns))
 		for i, v := range c.columns {
@@ -356,16 +444,13 @@ func (p *prepared) fill(im *importer, c *chunk, s span) error {
 	if err := p.keepKeys(im.table.Schema(), names, vectors); err != nil {
 		return err
 	}
-	if im.ignore {
-		return p.batch.InsertIgnoreColumns(im.table, names, vectors)
-	}
-	return p.batch.InsertColumns(im.table, names, vectors)
+	return p.batch.AddColumns(im.table, im.op, names, vectors)
 }
 
 // keepKeys copies the key columns.
 func (p *prepared) keepKeys(sch *schema.Schema, names []string, vectors []*vector.Vector) error {
 	p.keyCols, p.keys = p.keyCols[:0], p.keys[:0]
-	for _, name := range namedKey(sch) {
+	for _, name := range sch.KeyNames() {
 		i := slices.Index(names, name)
 		if i < 0 {
 			continue
@@ -402,6 +487,7 @@ func (im *importer) commit(ctx context.Context, p *prepared) error {
 			p.rejected = append(p.rejected, rejectedRow{row: p.rows[r.Row], at: r.Row, reason: reason(r.Err)})
 		}
 	}
+	im.done.add(res)
 	im.sum.Inserted += res.Inserted
 	im.sum.Ignored += res.Ignored
 	im.sum.Rejected += int64(len(p.rejected))
@@ -423,12 +509,17 @@ func (im *importer) nameRejected(p *prepared) {
 		if r.at >= 0 {
 			r.key = p.key(r.at)
 		}
-		if im.json {
-			im.messageJSON(map[string]any{"rejected_row": r.row, "key": r.key, "reason": r.reason})
-			continue
-		}
-		im.messageRejected(fmt.Sprintf("row %d (key %s): %s", r.row, r.key, r.reason))
+		im.messageRow(r)
 	}
+}
+
+// messageRow names a rejected row on standard error.
+func (s *session) messageRow(r rejectedRow) {
+	if s.json {
+		s.messageJSON(map[string]any{"rejected_row": r.row, "key": r.key, "reason": r.reason})
+		return
+	}
+	s.message("rejected", fmt.Sprintf("row %d (key %s): %s", r.row, r.key, r.reason))
 }
 
 func (im *importer) messageRejected(text string) { im.message("rejected", text) }

@@ -110,7 +110,7 @@ func exitCode(err error) int {
 		return e.code
 	case errors.Is(err, minikudu.ErrOverflow):
 		return exitFailed
-	case errors.Is(err, minikudu.ErrInvalidArgument):
+	case errors.Is(err, minikudu.ErrInvalidArgument), errors.Is(err, minikudu.ErrImmutable):
 		return exitUsage
 	}
 	return exitFailed
@@ -125,7 +125,7 @@ var hints = []struct {
 	{minikudu.ErrReplayTooLarge, "run it with a larger --memory, or run minikudu flush first"},
 	{minikudu.ErrReadOnly, "leave out --read-only"},
 	{minikudu.ErrCorruption, "run minikudu verify for all that is damaged, and restore the store from a copy"},
-	{minikudu.ErrTooLarge, "use a smaller --batch-rows or a larger --memory"},
+	{minikudu.ErrTooLarge, "use a smaller --batch-rows, no --atomic, or a larger --memory"},
 	{minikudu.ErrOverflow, "use avg, or a filter that selects fewer rows"},
 	{minikudu.ErrNotSupported, "use the version of minikudu that wrote it, or a newer one"},
 	{context.Canceled, "it was interrupted"},
@@ -180,7 +180,8 @@ func (s *session) root() *cobra.Command {
 		return usage("%w; see %s --help", err, c.CommandPath())
 	})
 	root.AddCommand(s.createCommand(), s.importCommand(), s.scanCommand(), s.getCommand(), s.tablesCommand(),
-		s.describeCommand(), s.statsCommand(), s.flushCommand(), s.verifyCommand(), s.dumpCommand(), s.demoCommand(), s.versionCommand())
+		s.insertCommand("insert", minikudu.OpInsert), s.insertCommand("upsert", minikudu.OpUpsert), s.updateCommand(), s.deleteCommand(),
+		s.describeCommand(), s.statsCommand(), s.layoutCommand(), s.flushCommand(), s.compactCommand(), s.clockCommand(), s.verifyCommand(), s.dumpCommand(), s.demoCommand(), s.versionCommand())
 	return root
 }
 

@@ -46,7 +46,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
-			e.Setenv("KUDU", kudu) // column files that Kudu wrote
+			e.Setenv("KUDU", kudu)                  // column files that Kudu wrote
+			e.Setenv("GORACE", "atexit_sleep_ms=0") // else every process waits a second under -race
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
