@@ -47,5 +47,5 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// unit is the granularity of weights: a MiB, or less for small targets.
-func (o *Options) unit() int64 { return max(1, min(1<<20, o.Target/32)) }
+// unit is the granularity of weights: a MiB, or less for small targets and budgets.
+func (o *Options) unit() int64 { return max(1, min(1<<20, o.Target/32, o.Budget/64)) }

@@ -254,3 +254,26 @@ func TestGainBySizeNeedsFewerRowSets(t *testing.T) {
 		t.Errorf("picked %v of half-full rowsets", p)
 	}
 }
+
+// TestSmallBudget: a plan within a budget far below the target names rowsets of about
+// that many bytes, and one of a byte nothing but waste.
+func TestSmallBudget(t *testing.T) {
+	o := DefaultOptions(32 << 20)
+	sets := make([]RowSet, 20)
+	for i := range sets {
+		sets[i] = RowSet{Bytes: 1000, Min: []byte("a"), Max: []byte("z")}
+	}
+	sets[7].Bytes = 20 << 20
+	o.Budget = 8000
+	if p := Pick(sets, o); len(p.Rowsets) < 7 || p.Bytes > 9000 {
+		t.Errorf("%d rowsets of %d bytes", len(p.Rowsets), p.Bytes)
+	}
+	o.Budget = 1
+	if p := Pick(sets, o); len(p.Rowsets) != 0 {
+		t.Errorf("%d rowsets of %d bytes", len(p.Rowsets), p.Bytes)
+	}
+	sets[7].Reclaimable = 5 << 20
+	if p := Pick(sets, o); len(p.Rowsets) != 1 || p.Rowsets[0] != 7 {
+		t.Errorf("waste: %+v", p)
+	}
+}

@@ -19,6 +19,16 @@ const (
 	DropRowSet                // delete a rowset all of whose rows are dead
 )
 
+// String returns the name of the kind, for people.
+func (k Kind) String() string {
+	names := [...]string{"log trim", "flush", "delta flush", "rowset compaction", "minor delta compaction",
+		"major delta compaction", "history drop", "rowset drop"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "unknown"
+}
+
 // Compacts reports whether the work is a compaction, which a table can disable. Stores
 // are flushed and garbage is deleted all the same.
 func (k Kind) Compacts() bool {

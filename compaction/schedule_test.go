@@ -126,6 +126,16 @@ func TestGarbageSharesWithGain(t *testing.T) {
 	run(t, ops(), State{LogTarget: 1, Coin: 0.5}, Decision{0, ReasonGain}, Decision{2, ReasonGarbage}, Decision{1, ReasonGarbage})
 }
 
+func TestKindNames(t *testing.T) {
+	names := map[string]bool{}
+	for k := TrimLog; k <= DropRowSet+1; k++ {
+		names[k.String()] = true
+	}
+	if len(names) != 9 || !names["unknown"] {
+		t.Errorf("%v", names)
+	}
+}
+
 func TestItem109CompactionDisabled(t *testing.T) {
 	for k := TrimLog; k <= DropRowSet; k++ {
 		op := Op{Kind: k, Runnable: true, Log: 1, Memory: 1, Garbage: 1, Gain: 1, NoCompaction: true}
