@@ -1,6 +1,7 @@
 package diskrowset
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -66,5 +67,35 @@ func TestReadFaults(t *testing.T) {
 		if !failed {
 			return
 		}
+	}
+}
+
+// TestThrottle: every byte of a file is announced before it is written, and an error ends
+// the write.
+func TestThrottle(t *testing.T) {
+	src := small(t, 3000)
+	st := newStore(t, src.schema)
+	announced := int64(0)
+	o := st.options()
+	o.Throttle = func(_ context.Context, n int) error {
+		announced += int64(n)
+		return nil
+	}
+	all, err := Write(bg, src, o)
+	must(t, err)
+	size := int64(0)
+	for _, w := range all {
+		size += w.Size
+	}
+	if announced != size {
+		t.Errorf("%d bytes announced of %d", announced, size)
+	}
+	before, _ := st.fs.List(dir)
+	o.Throttle = func(context.Context, int) error { return errFault }
+	if _, err := Write(bg, src, o); !errors.Is(err, errFault) {
+		t.Errorf("throttle failed: %v", err)
+	}
+	if after, _ := st.fs.List(dir); len(after) != len(before) {
+		t.Errorf("left %v, was %v", after, before)
 	}
 }

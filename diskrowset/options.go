@@ -1,6 +1,7 @@
 package diskrowset
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -50,6 +51,17 @@ type WriterOptions struct {
 	NoFilters bool
 	// Horizon is the time below which insert times are stored as 0 (R8).
 	Horizon mvcc.Timestamp
+	// Throttle is called before n bytes are written and may wait; its error ends the
+	// write. nil: writes do not wait.
+	Throttle func(ctx context.Context, n int) error
+}
+
+// throttle returns what an output calls before it writes n bytes, nil for nothing.
+func (o *WriterOptions) throttle(ctx context.Context) func(n int) error {
+	if o.Throttle == nil {
+		return nil
+	}
+	return func(n int) error { return o.Throttle(ctx, n) }
 }
 
 func (o WriterOptions) withDefaults() WriterOptions {

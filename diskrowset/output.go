@@ -13,11 +13,12 @@ const bufferBytes = 1 << 20
 
 // output writes a file from front to back through one buffer. Its error sticks.
 type output struct {
-	f      vfs.File
-	buf    []byte
-	offset int64 // of buf in the file
-	crc    uint32
-	err    error
+	f        vfs.File
+	throttle func(n int) error // may wait; nil: does not
+	buf      []byte
+	offset   int64 // of buf in the file
+	crc      uint32
+	err      error
 }
 
 // size returns the number of bytes written so far.
@@ -40,6 +41,11 @@ func (o *output) Write(p []byte) (int, error) {
 func (o *output) flush() {
 	if o.err != nil || len(o.buf) == 0 {
 		return
+	}
+	if o.throttle != nil {
+		if o.err = o.throttle(len(o.buf)); o.err != nil {
+			return
+		}
 	}
 	o.crc = binfmt.UpdateCRC(o.crc, o.buf)
 	n, err := o.f.WriteAt(o.buf, o.offset)

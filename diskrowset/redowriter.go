@@ -44,7 +44,7 @@ func writeRedo(ctx context.Context, changes changeSource, o WriterOptions) (w Wr
 	if err != nil {
 		return w, fmt.Errorf("creating delta file: %w", err)
 	}
-	out := &output{f: f, buf: make([]byte, 0, bufferBytes)}
+	out := &output{f: f, throttle: o.throttle(ctx), buf: make([]byte, 0, bufferBytes)}
 	rw := &redoWriter{ctx: ctx, changes: changes, schema: o.Schema, out: out}
 	rw.dir.Header = binfmt.Header{Kind: binfmt.FileDelta, Store: o.StoreID, File: uint64(num)}
 	err = rw.write()

@@ -95,7 +95,7 @@ func (w *writer) writeFile(from, n int) (d Written, err error) {
 	if err != nil {
 		return d, fmt.Errorf("creating rowset file: %w", err)
 	}
-	out := &output{f: f, buf: w.buf[:0]}
+	out := &output{f: f, throttle: w.o.throttle(w.ctx), buf: w.buf[:0]}
 	fw := &fileWriter{writer: w, out: out, num: num, from: from, to: from + n, limit: w.o.limit()}
 	if n == 1 {
 		fw.limit = math.MaxInt64
