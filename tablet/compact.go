@@ -88,7 +88,8 @@ type Compacted struct {
 	Inputs, Outputs   int
 	BytesIn, BytesOut int64
 	RowsIn, RowsOut   int64
-	Memory            int64 // freed
+	Memory            int64                // freed
+	Sets              []*diskrowset.RowSet // that came
 }
 
 // Compact merges disk rowsets into new ones without deleted rows (R7). Rowsets that
@@ -129,6 +130,9 @@ func (t *Tablet) Compact(ctx context.Context, sets []*diskrowset.RowSet) (c Comp
 	}
 	for _, w := range o.files {
 		c.Outputs, c.BytesOut, c.RowsOut = c.Outputs+1, c.BytesOut+w.Size, c.RowsOut+w.Meta.Rows
+	}
+	for _, rs := range o.sets {
+		c.Sets = append(c.Sets, rs.(*diskrowset.RowSet))
 	}
 	c.Memory, err = t.replaceSets(from, merged, o)
 	return c, err

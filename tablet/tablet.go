@@ -44,6 +44,7 @@ type Publication struct {
 	Add     []diskrowset.Written      // rowsets that come
 	Update  *rowset.Meta              // a rowset whose description changes
 	Deltas  []*diskrowset.WrittenRedo // files of changes that come
+	Merged  []rowset.DeltaFile        // files of changes that go, while their rowset stays
 	I, MaxM mvcc.Timestamp            // watermarks after the change, see R3
 	LastID  int64                     // largest generated id in use
 }
