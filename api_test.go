@@ -282,12 +282,13 @@ func TestDetachedBatchStays(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	bad := &minikudu.Options{MaxBatchBytes: -1, FlushBytes: -2, RowSetBytes: -3, LogBytes: -4, MaxOpenFiles: -5, SyncInterval: -6, MemoryBudget: 1, Durability: 9}
+	bad := &minikudu.Options{MaxBatchBytes: -1, FlushBytes: -2, RowSetBytes: -3, LogBytes: -4, MaxOpenFiles: -5, SyncInterval: -6, MemoryBudget: 1, Durability: 9,
+		CompactionWorkers: 1000, CompactionRate: -7}
 	err := bad.Validate()
 	if !errors.Is(err, minikudu.ErrInvalidArgument) {
 		t.Fatalf("error %v", err)
 	}
-	for _, name := range []string{"MaxBatchBytes", "FlushBytes", "RowSetBytes", "LogBytes", "MaxOpenFiles", "SyncInterval", "MemoryBudget", "Durability"} {
+	for _, name := range []string{"MaxBatchBytes", "FlushBytes", "RowSetBytes", "LogBytes", "MaxOpenFiles", "SyncInterval", "MemoryBudget", "Durability", "CompactionWorkers", "CompactionRate"} {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is not in %v", name, err)
 		}
@@ -300,7 +301,7 @@ func TestOptions(t *testing.T) {
 		t.Errorf("a refused open made %v", names)
 	}
 	s := (&minikudu.Options{Durability: minikudu.Interval, MemoryBudget: 64 << 20}).String()
-	for _, want := range []string{"durability: interval", "memory budget: 67108864", "flush bytes: 8388608"} {
+	for _, want := range []string{"durability: interval", "memory budget: 67108864", "flush bytes: 8388608", "compaction workers: 1\n", "compaction rate: 0\n"} {
 		if !strings.Contains(s, want) {
 			t.Errorf("%q is not in %q", want, s)
 		}

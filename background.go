@@ -2,287 +2,395 @@ package minikudu
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/minikudu/minikudu/compaction"
 	"github.com/minikudu/minikudu/diskrowset"
-	"github.com/minikudu/minikudu/tablet"
+	"github.com/minikudu/minikudu/internal/rowset"
 )
 
-// background flushes memory rowsets when there is a reason to, one at a time.
+// background does what nobody asked for: one worker flushes, so that it is always free
+// when memory is short; the others compact.
 type background struct {
-	db     *DB
-	kick   chan struct{} // one token: look for work
-	ctx    context.Context
-	cancel context.CancelFunc
-	done   sync.WaitGroup
-	jobs   atomic.Int64
+	db        *DB
+	ctx       context.Context
+	cancel    context.CancelFunc
+	done      sync.WaitGroup
+	flusher   *worker
+	compacter *worker // nil: nothing is compacted in the background
+
+	jobs                 atomic.Int64 // steps begun
+	flushes, compactions atomic.Int64 // steps in progress, those asked for included
+	hurry                atomic.Int64 // who wait for a step's end: compactions are not throttled
+
+	mu       sync.Mutex
+	running  map[*step]bool // steps of the workers
+	paused   int            // calls of Pause without one of Resume
+	settling int            // calls of WaitSettled
+	changed  chan struct{}  // closed and replaced when there may be other work than before
 }
 
-const (
-	firstBackoff = 100 * time.Millisecond
-	lastBackoff  = 10 * time.Second
-)
+// worker is one goroutine or several that do steps of some kinds.
+type worker struct {
+	kick chan struct{} // a token for each goroutine: look for work
+	pick func(now time.Time, retry bool) (*step, time.Duration)
+}
+
+// step is work that was chosen.
+type step struct {
+	kind   compaction.Kind
+	table  *Table
+	reason string
+	score  float64
+	rowset *diskrowset.RowSet // whose changes are flushed or merged
+	plan   *mergePlan         // of a merge
+}
 
 func newBackground(db *DB) *background {
-	ctx, cancel := context.WithCancel(context.Background())
-	return &background{db: db, kick: make(chan struct{}, 1), ctx: ctx, cancel: cancel}
+	b := &background{db: db, running: map[*step]bool{}, changed: make(chan struct{})}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	b.flusher = &worker{kick: make(chan struct{}, 1), pick: b.pickFlush}
+	if n := db.opts.CompactionWorkers; n > 0 {
+		b.compacter = &worker{kick: make(chan struct{}, n), pick: b.pickCompaction}
+	}
+	return b
 }
 
-func (b *background) start() { b.done.Go(b.run) }
+func (b *background) start() {
+	if b.db.opts.ReadOnly {
+		return
+	}
+	for _, w := range b.workers() {
+		for range cap(w.kick) {
+			b.done.Go(func() { b.run(w) })
+		}
+	}
+}
 
-// stop ends the work and waits for the step in progress to notice.
+func (b *background) workers() []*worker {
+	if b.compacter == nil {
+		return []*worker{b.flusher}
+	}
+	return []*worker{b.flusher, b.compacter}
+}
+
+// stop ends the work and waits for the steps in progress to notice.
 func (b *background) stop() {
 	b.cancel()
 	b.done.Wait()
 }
 
-// wake asks for a look; it never waits.
-func (b *background) wake() {
-	select {
-	case b.kick <- struct{}{}:
-	default:
-	}
-}
+// wake asks the flusher for a look; it never waits.
+func (b *background) wake() { b.flusher.wake() }
 
-// run does what is to be done whenever it is woken. After a failure it pauses, ever
-// longer while failures go on. A store that failed publishes nothing more, so it rests.
-func (b *background) run() {
-	backoff := firstBackoff
+// wake asks all goroutines for a look.
+func (w *worker) wake() {
 	for {
 		select {
-		case <-b.ctx.Done():
+		case w.kick <- struct{}{}:
+		default:
 			return
-		case <-b.kick:
-		}
-		for b.ctx.Err() == nil && b.db.failed() == nil {
-			worked, err := b.step()
-			if err == nil {
-				backoff = firstBackoff
-				if !worked {
-					break
-				}
-				continue
-			}
-			if b.ctx.Err() != nil {
-				return
-			}
-			b.db.backgroundError(err)
-			b.pause(backoff)
-			backoff = min(2*backoff, lastBackoff)
 		}
 	}
 }
 
-func (b *background) pause(d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
+// note says that there may be other work than before.
+func (b *background) note() {
+	b.mu.Lock()
+	close(b.changed)
+	b.changed = make(chan struct{})
+	b.mu.Unlock()
+	for _, w := range b.workers() {
+		w.wake()
+	}
+}
+
+// run does what is to be done whenever it is woken, or its time has come. A store that
+// failed publishes nothing more, so it rests.
+func (b *background) run(w *worker) {
+	for b.ctx.Err() == nil {
+		var s *step
+		var wait time.Duration
+		if b.db.failed() == nil {
+			s, wait = w.pick(time.Now(), false)
+		}
+		if s == nil || !b.perform(s) {
+			w.rest(b.ctx, wait)
+		}
+	}
+}
+
+// rest waits to be woken, for the given time at most; 0 is for ever.
+func (w *worker) rest(ctx context.Context, d time.Duration) {
+	var due <-chan time.Time
+	if d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		due = t.C
+	}
 	select {
-	case <-t.C:
-	case <-b.ctx.Done():
+	case <-ctx.Done():
+	case <-w.kick:
+	case <-due:
 	}
 }
 
-// step does what is needed most, if anything is.
-func (b *background) step() (worked bool, err error) {
-	w := b.pick()
-	switch {
-	case w.table == nil:
-		return false, nil
-	case w.deltas != nil:
-		err = b.db.flushDeltas(b.ctx, w.table, w.deltas, w.reason)
-	default:
-		b.db.rotate(w.table)
-		err = b.db.flushOne(b.ctx, w.table, w.reason)
+// perform does a step, unless it may not begin any more.
+func (b *background) perform(s *step) bool {
+	ctx := b.ctx
+	if compacts(s.kind) {
+		held, ok := s.table.turn.try(ctx)
+		if !ok {
+			return false // who has the turn wakes us at its end
+		}
+		defer b.note()
+		defer s.table.turn.give()
+		if s.stale() {
+			return true
+		}
+		ctx = throttled(held)
 	}
-	if w.table.dropped.Load() {
-		err = nil // there is nothing to be retried
+	if !b.begin(s) {
+		return false
 	}
-	return true, err
+	defer b.end(s)
+	err := b.db.do(ctx, s)
+	interrupted := ctx.Err() != nil || s.table.dropped.Load() // there is nothing to be retried
+	if interrupted {
+		err = nil
+	}
+	s.table.planner.ended(s.kind, err, time.Now())
+	if err != nil {
+		b.db.backgroundError(err)
+	}
+	return true
 }
 
-// work is a step of the background: a flush of a table's oldest memory rowset, or of the
-// changes of one of its disk rowsets.
-type work struct {
-	table  *Table
-	deltas *diskrowset.RowSet
-	reason string
+// stale reports whether rowsets of the step left the table since it was picked.
+func (s *step) stale() bool {
+	here := setOf(s.table.tablet.RowSets())
+	if s.plan == nil {
+		return !here[s.rowset]
+	}
+	return slices.ContainsFunc(s.plan.inputs, func(rs *diskrowset.RowSet) bool { return !here[rs] })
 }
 
-// pick returns what to do, no table for nothing.
-func (b *background) pick() work {
-	var full, largest, oldest work
-	var fullBytes, largestBytes int64
-	var anchor Timestamp
-	consider := func(w work, bytes int64, first Timestamp, limit int64) {
-		if bytes >= limit && bytes > fullBytes {
-			full, fullBytes = w, bytes
-		}
-		if first > 0 && bytes > largestBytes {
-			largest, largestBytes = w, bytes
-		}
-		if first > 0 && (oldest.table == nil || first < anchor) {
-			oldest, anchor = w, first
+func compacts(k compaction.Kind) bool { return k != compaction.Flush && k != compaction.FlushDeltas }
+
+// do does a step.
+func (db *DB) do(ctx context.Context, s *step) error {
+	switch s.kind {
+	case compaction.Flush:
+		db.rotate(s.table)
+		return db.flushOne(ctx, s.table, s.reason)
+	case compaction.FlushDeltas:
+		return db.flushDeltas(ctx, s.table, s.rowset, s.reason)
+	case compaction.CompactMinor:
+		return db.mergeDeltas(ctx, s)
+	default: // CompactRowSet and DropRowSet
+		_, err := db.merge(ctx, s)
+		return err
+	}
+}
+
+// begin registers a step, unless the work is paused.
+func (b *background) begin(s *step) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.paused > 0 && s.reason != string(compaction.ReasonMemory) {
+		return false
+	}
+	b.running[s] = true
+	return true
+}
+
+func (b *background) end(s *step) {
+	b.mu.Lock()
+	delete(b.running, s)
+	b.mu.Unlock()
+	b.note()
+}
+
+// candidates is work that could be done.
+type candidates struct {
+	now   time.Time
+	retry bool // list what failed lately, too
+	ops   []compaction.Op
+	steps []*step
+	wait  time.Duration // until there is more, without anybody waking; 0: not known
+}
+
+// add lists a step. One that failed lately is not runnable.
+func (c *candidates) add(s *step, op compaction.Op) {
+	if rest := s.table.planner.rests(s.kind, c.now); rest > 0 && !c.retry {
+		c.after(rest)
+		op.Runnable = false
+	}
+	op.Kind = s.kind
+	c.ops, c.steps = append(c.ops, op), append(c.steps, s)
+}
+
+// after notes that there may be more work after the given time.
+func (c *candidates) after(d time.Duration) {
+	if d > 0 && (c.wait == 0 || d < c.wait) {
+		c.wait = d
+	}
+}
+
+// choose returns the step to do now, nil for none.
+func (c *candidates) choose(state compaction.State) (*step, time.Duration) {
+	d := compaction.Choose(c.ops, state)
+	if d.Op < 0 {
+		return nil, c.wait
+	}
+	s := c.steps[d.Op]
+	s.score = c.ops[d.Op].Gain
+	if s.reason == "" || d.Reason == compaction.ReasonMemory || d.Reason == compaction.ReasonLog {
+		s.reason = string(d.Reason)
+	}
+	return s, 0
+}
+
+// pickFlush returns the flush that is needed most.
+func (b *background) pickFlush(now time.Time, retry bool) (*step, time.Duration) {
+	db := b.db
+	c := candidates{now: now, retry: retry}
+	oldest, anchor := -1, Timestamp(0)
+	add := func(s *step, first Timestamp, op compaction.Op) {
+		s.reason = "size"
+		c.add(s, op)
+		if oldest < 0 || first < anchor {
+			oldest, anchor = len(c.ops)-1, first
 		}
 	}
-	for _, t := range b.db.tableList() {
+	for _, t := range db.tableList() {
 		m := t.tablet.Memory()
+		gain := compaction.FlushScore(m.ActiveBytes, db.opts.FlushBytes, 0)
+		first := m.ActiveOldest
 		if m.Rotated > 0 {
-			return work{table: t, reason: "size"}
+			first = m.Oldest
+			gain = float64(max(db.opts.FlushBytes, m.Bytes)) // nothing else is more urgent
 		}
-		consider(work{table: t}, m.ActiveBytes, m.ActiveOldest, b.db.opts.FlushBytes)
+		if first > 0 {
+			add(&step{kind: compaction.Flush, table: t}, first, compaction.Op{Runnable: true, Memory: m.Bytes - m.DeltaBytes, Gain: gain})
+		}
 		if m.DeltaBytes == 0 {
 			continue
 		}
 		for _, rs := range t.tablet.RowSets() {
-			if t.tablet.Busy(rs) {
-				continue
+			if n := rs.MemoryBytes(); n > 0 {
+				add(&step{kind: compaction.FlushDeltas, table: t, rowset: rs}, rs.OldestChange(), compaction.Op{
+					Runnable: !t.tablet.Busy(rs), Memory: n, Gain: compaction.FlushScore(n, db.opts.FlushBytes/4, 0)})
 			}
-			consider(work{table: t, deltas: rs}, rs.MemoryBytes(), rs.OldestChange(), b.db.opts.FlushBytes/4)
 		}
 	}
-	switch {
-	case full.table != nil:
-		full.reason = "size"
-		return full
-	case largest.table != nil && b.db.memory.used.Load() > b.db.memory.limit/4*3:
-		largest.reason = "memory"
-		return largest
-	case oldest.table != nil && b.db.log.Size() > b.db.opts.LogBytes:
-		oldest.reason = "log"
-		return oldest
+	state := compaction.State{Memory: db.memory.used.Load(), MemoryMark: db.memory.limit / 4 * 3, LogTarget: db.opts.LogBytes + 1, Coin: 1}
+	if size := db.log.Size(); oldest >= 0 && size > db.opts.LogBytes { // else the most memory is freed first
+		c.ops[oldest].Log = size
 	}
-	return work{}
+	s, wait := c.choose(state)
+	if s != nil && b.isPaused() && s.reason != string(compaction.ReasonMemory) && !retry {
+		return nil, 0
+	}
+	return s, wait
 }
 
-// quiesce calls f while no commit is between the log and memory.
-func (db *DB) quiesce(f func()) {
-	db.commit.Lock()
-	defer db.commit.Unlock()
-	db.apply.Lock()
-	defer db.apply.Unlock()
-	f()
-}
-
-// rotate makes a new memory rowset in the table, leaving the old one to be flushed.
-func (db *DB) rotate(t *Table) bool {
-	db.commit.Lock()
-	defer db.commit.Unlock()
-	return t.tablet.Rotate()
-}
-
-// flushOne flushes the table's oldest rotated memory rowset and reports it. When another
-// call has flushed it meanwhile there is nothing to do or to report.
-func (db *DB) flushOne(ctx context.Context, t *Table, reason string) error {
-	t.flushing.Lock()
-	defer t.flushing.Unlock()
-	if t.tablet.Memory().Rotated == 0 {
-		return nil
+// pickCompaction returns the compaction that gains most.
+func (b *background) pickCompaction(now time.Time, retry bool) (*step, time.Duration) {
+	if b.isPaused() && !retry {
+		return nil, 0
 	}
-	info := FlushInfo{Job: db.background.jobs.Add(1), Table: t.name, Reason: reason}
-	if f := db.opts.Events.FlushBegin; f != nil {
-		f(info)
-	}
-	begin := time.Now()
-	f, err := t.tablet.Flush(ctx)
-	db.jobError(err)
-	info.Rows, info.Memory, info.RowSets, info.Bytes = f.Rows, f.Memory, f.Files, f.Bytes
-	info.Duration, info.Err = time.Since(begin), err
-	if err == nil {
-		db.memory.shrink(f.Memory, info.Duration)
-		db.metrics.flushed(f)
-		err = db.trimLog(ctx)
-	}
-	if end := db.opts.Events.FlushEnd; end != nil {
-		end(info)
-	}
-	db.opts.Logger.Info("flush", "info", info.String())
-	if err != nil {
-		return fmt.Errorf("flushing: %w", t.tabletError(err))
-	}
-	return nil
-}
-
-// flushDeltas writes the changes of a disk rowset and reports it.
-func (db *DB) flushDeltas(ctx context.Context, t *Table, rs *diskrowset.RowSet, reason string) error {
-	begin := time.Now()
-	f, err := t.tablet.FlushDeltas(ctx, rs)
-	db.jobError(err)
-	if err == nil {
-		db.memory.shrink(f.Memory, time.Since(begin))
-		db.metrics.deltaFlushes.Add(1)
-		db.metrics.deltaBytes.Add(f.Bytes)
-		err = db.trimLog(ctx)
-	}
-	db.opts.Logger.Info("flush of changes", "table", t.name, "reason", reason, "changes", f.Rows, "bytes", f.Bytes,
-		"duration", time.Since(begin), "error", err)
-	if err != nil {
-		return fmt.Errorf("flushing changes: %w", t.tabletError(err))
-	}
-	return nil
-}
-
-// flushTable writes everything the table holds in memory now.
-func (db *DB) flushTable(ctx context.Context, t *Table, reason string) error {
-	db.rotate(t)
-	for t.tablet.Memory().Rotated > 0 {
-		if err := db.flushOne(ctx, t, reason); err != nil {
-			return err
+	c := candidates{now: now, retry: retry}
+	for _, t := range b.db.tableList() {
+		if t.turn.taken() && !retry {
+			continue
 		}
+		b.addDrop(&c, t)
+		b.addMinor(&c, t)
+		b.addMerge(&c, t)
 	}
+	return c.choose(compaction.State{}) // no coin: what lists garbage costs next to nothing
+}
+
+// addDrop lists the deletion of the table's rowsets without live rows.
+func (b *background) addDrop(c *candidates, t *Table) {
+	var bytes int64
+	dead := deadSets(t)
+	for _, rs := range dead {
+		bytes += rs.Meta().EncodedBytes()
+	}
+	if len(dead) > 0 {
+		c.add(&step{kind: compaction.DropRowSet, table: t, plan: &mergePlan{inputs: dead}}, compaction.Op{Runnable: true, Garbage: bytes})
+	}
+}
+
+// deadSets returns the table's rowsets without live rows.
+func deadSets(t *Table) (dead []*diskrowset.RowSet) {
 	for _, rs := range t.tablet.RowSets() {
-		if rs.MemoryBytes() > 0 {
-			if err := db.flushDeltas(ctx, t, rs, reason); err != nil {
-				return err
-			}
+		if rs.Live() == 0 {
+			dead = append(dead, rs)
 		}
 	}
-	return db.trimLog(ctx) // replay may have flushed everything and left the log
+	return dead
 }
 
-// Flush writes the rows and changes that the table holds in memory to files and frees
-// the part of the log that kept them.
-func (t *Table) Flush(ctx context.Context) error {
-	if err := t.db.enterWrite(); err != nil {
-		return err
-	}
-	defer t.db.gate.exit()
-	if t.dropped.Load() {
-		return fmt.Errorf("table %q: %w", t.name, ErrNotFound)
-	}
-	return t.db.flushTable(ctx, t, "asked")
-}
-
-// anchor returns the oldest commit that only the log makes durable (R9).
-func (db *DB) anchor() Timestamp {
-	// Commits on their way are above visible; take it first, so that one that becomes
-	// visible meanwhile is seen in its memory rowset.
-	anchor := db.snapshot() + 1
-	for _, t := range db.tableList() {
-		if m := t.tablet.Memory(); m.Oldest > 0 {
-			anchor = min(anchor, m.Oldest)
+// addMinor lists the merge of the files of changes of the rowset that has most.
+func (b *background) addMinor(c *candidates, t *Table) {
+	var most *diskrowset.RowSet
+	files := minorFiles - 1
+	for _, rs := range t.tablet.RowSets() {
+		if n := len(rs.Meta().Redo); n > files {
+			most, files = rs, n
 		}
 	}
-	return anchor
-}
-
-// jobError takes note of an error of a flush or compaction, which may be nil. When the
-// tablet's memory may not be what the manifest says, no write is taken until the store
-// is opened again.
-func (db *DB) jobError(err error) {
-	if errors.Is(err, tablet.ErrUncertain) {
-		_ = db.fail(err)
+	if most == nil {
+		return
+	}
+	if wait := t.planner.affords(redoBytes(most.Meta()), c.now); wait > 0 && !b.isSettling() {
+		c.after(wait)
+	} else {
+		c.add(&step{kind: compaction.CompactMinor, table: t, rowset: most}, compaction.Op{Runnable: true, Gain: compaction.MinorScore(files)})
 	}
 }
 
-// backgroundError reports a failed step.
-func (db *DB) backgroundError(err error) {
-	db.metrics.backgroundErrors.Add(1)
-	db.opts.Logger.Error("background step failed, it will be retried", "error", err)
-	if f := db.opts.Events.BackgroundError; f != nil {
-		f(err)
+func redoBytes(m *rowset.Meta) (n int64) {
+	for i := range m.Redo {
+		n += m.Redo[i].Section.Length
 	}
+	return n
+}
+
+// addMerge lists the merge of rowsets that the policy finds best.
+func (b *background) addMerge(c *candidates, t *Table) {
+	var pl *mergePlan
+	if b.isSettling() {
+		pl = t.planner.settle(t)
+	} else {
+		var wait time.Duration
+		pl, wait = t.planner.next(t, c.now)
+		c.after(wait)
+	}
+	if pl == nil {
+		return
+	}
+	s := &step{kind: compaction.CompactRowSet, table: t, plan: pl}
+	if pl.waste {
+		s.reason = "waste"
+	}
+	c.add(s, compaction.Op{Runnable: true, Gain: pl.score})
+}
+
+func (b *background) isPaused() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.paused > 0
+}
+
+func (b *background) isSettling() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.settling > 0
 }

@@ -20,11 +20,19 @@ func TestBackPressureIsSmooth(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	disk := errorfs.Disk{Latency: 50 * time.Microsecond, SyncLatency: 200 * time.Microsecond, BytesPerSecond: 300 << 20}
-	for _, d := range []minikudu.Durability{minikudu.Sync, minikudu.NoSync} {
-		t.Run(d.String(), func(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		durability minikudu.Durability
+		workers    int
+	}{
+		{"sync", minikudu.Sync, -1},
+		{"none", minikudu.NoSync, -1},
+		{"none, compaction", minikudu.NoSync, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			slow := errorfs.Wrap(vfs.NewMem())
 			slow.SetHook(errorfs.Slow(disk.Slower(5)))
-			db := mustOpen(t, "db", &minikudu.Options{FS: slow, Durability: d, MemoryBudget: 16 << 20})
+			db := mustOpen(t, "db", &minikudu.Options{FS: slow, Durability: c.durability, MemoryBudget: 16 << 20, CompactionWorkers: c.workers})
 			defer mustClose(t, db)
 			tab, names := benchTable(t, db)
 			var took []time.Duration

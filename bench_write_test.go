@@ -10,7 +10,7 @@ import (
 	"github.com/minikudu/minikudu/vector"
 )
 
-func narrowTable(b *testing.B, db *minikudu.DB) *minikudu.Table {
+func narrowTable(b testing.TB, db *minikudu.DB) *minikudu.Table {
 	tab, err := db.CreateTable(ctx, "narrow", minikudu.TableSpec{Key: []string{"id"}, Columns: []minikudu.Column{
 		{Name: "id", Type: schema.Int64}, {Name: "count", Type: schema.Int64}, {Name: "value", Type: schema.Double}}})
 	if err != nil {

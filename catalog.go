@@ -149,6 +149,11 @@ func (db *DB) DropTable(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := t.turn.halt(ctx, db.gate.shut); err != nil {
+		return err
+	}
+	defer db.background.note()
+	defer t.turn.give()
 	return t.tablet.Exclude(func() error { return db.removeTable(ctx, t) })
 }
 

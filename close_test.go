@@ -313,7 +313,7 @@ func TestC87ManyRowSetsFewDescriptors(t *testing.T) {
 	}
 	mem, j := vfs.NewMem(), newJournal()
 	o := tiny(mem)
-	o.MaxOpenFiles, o.LogBytes, o.Durability = 16, 1<<20, minikudu.NoSync
+	o.MaxOpenFiles, o.LogBytes, o.Durability, o.CompactionWorkers = 16, 1<<20, minikudu.NoSync, -1
 	db := mustOpen(t, "store", o)
 	defer func() { mustClose(t, db) }()
 	fatal(t, j.create(db, "a"))

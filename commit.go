@@ -296,6 +296,7 @@ func (c *commit) append(payload []byte) (Timestamp, wal.Position, error) {
 	if err != nil {
 		return 0, pos, fmt.Errorf("writing the log: %w", err)
 	}
+	c.db.metrics.userBytes.Add(int64(len(payload)))
 	return ts, pos, nil
 }
 

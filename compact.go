@@ -2,8 +2,8 @@ package minikudu
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/minikudu/minikudu/compaction"
@@ -22,98 +22,260 @@ type CompactResult struct {
 // Compact writes what the table holds in memory, then merges rowsets until the policy
 // of package compaction finds no gain, and rewrites those with deleted rows or with
 // files of changes. Writers and readers go on meanwhile; what they change while it runs
-// may be left for the next time.
+// may be left for the next time. It shares the table with compactions in the background:
+// one merges at a time.
 func (t *Table) Compact(ctx context.Context) (*CompactResult, error) {
-	if err := t.db.enterWrite(); err != nil {
-		return nil, err
-	}
-	defer t.db.gate.exit()
-	if t.dropped.Load() {
-		return nil, fmt.Errorf("table %q: %w", t.name, ErrNotFound)
-	}
-	if err := t.db.flushTable(ctx, t, "asked"); err != nil {
-		return nil, err
-	}
 	res := &CompactResult{}
-	if err := t.mergePlanned(ctx, res); err != nil {
-		return res, err
-	}
-	if err := t.rewriteWasteful(ctx, res); err != nil {
-		return res, err
-	}
-	return res, t.mergePlanned(ctx, res)
+	return res, t.maintain(func() error {
+		if err := t.db.flushTable(ctx, t, "asked"); err != nil {
+			return err
+		}
+		if err := t.compact(ctx, res, t.planned); err != nil {
+			return err
+		}
+		if err := t.compact(ctx, res, t.waste()); err != nil {
+			return err
+		}
+		return t.compact(ctx, res, t.planned)
+	})
 }
 
-// mergePlanned merges as long as the policy finds a gain and the merges bring one.
-func (t *Table) mergePlanned(ctx context.Context, res *CompactResult) error {
-	o := compaction.DefaultOptions(t.db.opts.RowSetBytes)
-	for debt := math.Inf(1); ; {
-		sets, layout := t.tablet.Layout()
-		plan, before := compaction.Pick(layout, o), debt
-		if debt = compaction.Debt(layout, o); len(plan.Rowsets) == 0 || debt > before-o.Minimum/10 {
+// CompactAll writes what the table holds in memory and rewrites every rowset there is then,
+// so that they become one sorted run without deleted rows or files of changes: the
+// average height is 1. Rowsets whose keys overlap are merged in one step, which takes six
+// bytes of memory for each row and as much disk as they have. Writers and readers go on
+// meanwhile.
+func (t *Table) CompactAll(ctx context.Context) (*CompactResult, error) {
+	res := &CompactResult{}
+	return res, t.maintain(func() error {
+		if err := t.db.flushTable(ctx, t, "asked"); err != nil {
+			return err
+		}
+		return t.whileOthersRest(ctx, func() error {
+			next := groups(t, overlapping(t.tablet.RowSets()))
+			for more := true; more; {
+				var err error
+				if more, err = t.compactStep(ctx, res, next); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// planned is the merge that the policy finds worth most, nil for none.
+func (t *Table) planned() *step {
+	if pl := t.planner.settle(t); pl != nil {
+		return &step{kind: compaction.CompactRowSet, plan: pl, score: pl.score}
+	}
+	return nil
+}
+
+// waste returns the merges of the rowsets that hold something reclaimable when it is
+// first called.
+func (t *Table) waste() func() *step {
+	var next func() *step
+	return func() *step {
+		if next == nil {
+			next = groups(t, t.wasteful())
+		}
+		return next()
+	}
+}
+
+// wasteful returns the rowsets that hold something reclaimable now, each on its own.
+func (t *Table) wasteful() (out [][]*diskrowset.RowSet) {
+	sets, layout := t.tablet.Layout()
+	for i := range sets {
+		if layout[i].Reclaimable > 0 {
+			out = append(out, sets[i:i+1])
+		}
+	}
+	return out
+}
+
+// overlapping returns the rowsets in groups that do not overlap each other.
+func overlapping(sets []*diskrowset.RowSet) (out [][]*diskrowset.RowSet) {
+	from, last := 0, ""
+	for i, rs := range sets {
+		m := rs.Meta()
+		if i > from && string(m.MinKey) > last {
+			out = append(out, sets[from:i])
+			from = i
+		}
+		last = max(last, string(m.MaxKey))
+	}
+	if len(sets) > 0 {
+		out = append(out, sets[from:])
+	}
+	return out
+}
+
+// groups returns the merges of the groups, one after the other, neighbours together
+// within the policy's budget.
+func groups(t *Table, list [][]*diskrowset.RowSet) func() *step {
+	return func() *step {
+		var inputs []*diskrowset.RowSet
+		var bytes int64
+		for len(list) > 0 {
+			for _, rs := range list[0] {
+				bytes += rs.Meta().EncodedBytes()
+			}
+			if len(inputs) > 0 && bytes > t.planner.options.Budget {
+				break
+			}
+			inputs, list = append(inputs, list[0]...), list[1:]
+		}
+		if len(inputs) == 0 {
 			return nil
 		}
-		inputs := make([]*diskrowset.RowSet, len(plan.Rowsets))
-		for i, k := range plan.Rowsets {
-			inputs[i] = sets[k]
-		}
-		if err := t.merge(ctx, inputs, res); err != nil {
+		return &step{kind: compaction.CompactRowSet, plan: &mergePlan{inputs: inputs}}
+	}
+}
+
+// compact does the steps that next returns, until that is nil or a plan of the policy
+// did not bring what it promised, and adds what they do to res. Other compactions of the
+// table may come between two steps, and none while next is called and its step is done.
+func (t *Table) compact(ctx context.Context, res *CompactResult, next func() *step) error {
+	for more := true; more; {
+		err := t.whileOthersRest(ctx, func() (err error) {
+			more, err = t.compactStep(ctx, res, next)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
-// rewriteWasteful rewrites the rowsets that hold something reclaimable now, neighbours
-// together, within the policy's budget.
-func (t *Table) rewriteWasteful(ctx context.Context, res *CompactResult) error {
-	budget := compaction.DefaultOptions(t.db.opts.RowSetBytes).Budget
-	sets, layout := t.tablet.Layout()
-	var inputs []*diskrowset.RowSet
-	var bytes int64
-	for i := range sets {
-		if layout[i].Reclaimable == 0 {
-			continue
-		}
-		if bytes += layout[i].Bytes; len(inputs) > 0 && bytes > budget {
-			if err := t.merge(ctx, inputs, res); err != nil {
-				return err
-			}
-			inputs, bytes = nil, layout[i].Bytes
-		}
-		inputs = append(inputs, sets[i])
+// whileOthersRest calls f as the only one who compacts the table.
+func (t *Table) whileOthersRest(ctx context.Context, f func() error) error {
+	if err := t.takeTurn(ctx); err != nil {
+		return err
 	}
-	if len(inputs) == 0 {
-		return nil
+	defer t.db.background.note()
+	defer t.turn.give()
+	if t.dropped.Load() {
+		return fmt.Errorf("table %q: %w", t.name, ErrNotFound)
 	}
-	return t.merge(ctx, inputs, res)
+	return f()
 }
 
-// merge merges the rowsets and adds what that did to res.
-func (t *Table) merge(ctx context.Context, inputs []*diskrowset.RowSet, res *CompactResult) error {
-	db := t.db
-	if db.gate.isShut() {
+// compactStep does the step that next returns, and reports whether there may be more to do.
+func (t *Table) compactStep(ctx context.Context, res *CompactResult, next func() *step) (more bool, err error) {
+	s := next()
+	if s == nil {
+		return false, nil
+	}
+	s.table, s.reason = t, "asked"
+	ctx, cancel := t.db.untilClose(ctx)
+	defer cancel()
+	m, err := t.db.merge(ctx, s)
+	if err != nil {
+		return false, t.db.closedError(err)
+	}
+	res.add(&m.Compacted)
+	return m.progress, nil
+}
+
+// untilClose returns a context that also ends when the DB closes.
+func (db *DB) untilClose(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(db.background.ctx, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// closedError returns err, or ErrClosed when the close of the DB is the reason.
+func (db *DB) closedError(err error) error {
+	if db.background.ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return ErrClosed
 	}
-	begin := time.Now()
-	c, err := t.tablet.Compact(ctx, inputs)
-	db.jobError(err)
-	db.opts.Logger.Info("compaction", "table", t.name, "inputs", c.Inputs, "outputs", c.Outputs, "bytes in", c.BytesIn,
-		"bytes out", c.BytesOut, "duration", time.Since(begin), "error", err)
-	if err != nil {
-		return fmt.Errorf("compacting: %w", t.tabletError(err))
-	}
-	db.compacted(&c)
-	res.Compactions++
-	res.Inputs, res.Outputs = res.Inputs+c.Inputs, res.Outputs+c.Outputs
-	res.BytesIn, res.BytesOut = res.BytesIn+c.BytesIn, res.BytesOut+c.BytesOut
-	res.RowsDropped += c.RowsIn - c.RowsOut
-	return db.trimLog(ctx)
+	return err
 }
 
-// compacted counts a compaction.
-func (db *DB) compacted(c *tablet.Compacted) {
-	db.memory.release(c.Memory)
-	db.metrics.compactions.Add(1)
-	db.metrics.compactedIn.Add(c.BytesIn)
-	db.metrics.compactedOut.Add(c.BytesOut)
+func (r *CompactResult) add(c *tablet.Compacted) {
+	if c.Inputs == 0 {
+		return
+	}
+	r.Compactions++
+	r.Inputs, r.Outputs = r.Inputs+c.Inputs, r.Outputs+c.Outputs
+	r.BytesIn, r.BytesOut = r.BytesIn+c.BytesIn, r.BytesOut+c.BytesOut
+	r.RowsDropped += c.RowsIn - c.RowsOut
+}
+
+// merged is what a merge did.
+type merged struct {
+	tablet.Compacted
+	progress bool // it brought what its plan promised, if that was the policy's
+}
+
+// merge merges the rowsets of a step's plan and reports it. The caller has the table's turn.
+func (db *DB) merge(ctx context.Context, s *step) (m merged, err error) {
+	t := s.table
+	err = db.job(s, func(info *CompactionInfo) error {
+		var err error
+		m.Compacted, err = t.tablet.Compact(ctx, s.plan.inputs)
+		info.Inputs, info.Outputs, info.BytesIn, info.BytesOut = m.Inputs, m.Outputs, m.BytesIn, m.BytesOut
+		if err == nil {
+			info.RowsDropped = m.RowsIn - m.RowsOut
+			db.memory.release(m.Memory)
+		}
+		return err
+	})
+	if err != nil {
+		return m, err
+	}
+	if m.progress = true; s.plan.metas != nil {
+		m.progress = t.planner.merged(t, s.plan, m.Sets)
+	}
+	if !s.plan.waste && s.reason != "asked" {
+		t.planner.spend(m.BytesIn)
+	}
+	return m, db.trimLog(ctx)
+}
+
+// mergeDeltas merges the files of changes of the step's rowset and reports it.
+func (db *DB) mergeDeltas(ctx context.Context, s *step) error {
+	var in int64
+	err := db.job(s, func(info *CompactionInfo) error {
+		c, err := s.table.tablet.CompactMinor(ctx, s.rowset)
+		info.Inputs, info.Outputs, info.BytesIn, info.BytesOut = c.Inputs, c.Outputs, c.BytesIn, c.BytesOut
+		in = c.BytesIn
+		return err
+	})
+	if err == nil {
+		s.table.planner.spend(in)
+	}
+	return err
+}
+
+// job does a step that compacts and reports it.
+func (db *DB) job(s *step, do func(info *CompactionInfo) error) error {
+	b := db.background
+	b.compactions.Add(1)
+	defer b.compactions.Add(-1)
+	info := CompactionInfo{Job: b.jobs.Add(1), Table: s.table.name, Kind: s.kind, Reason: s.reason, Score: s.score}
+	if f := db.opts.Events.CompactionBegin; f != nil {
+		f(info)
+	}
+	begin := time.Now()
+	err := do(&info)
+	info.Duration, info.Err = time.Since(begin), err
+	db.jobError(err)
+	if err == nil {
+		db.metrics.compacted(&info)
+	}
+	if f := db.opts.Events.CompactionEnd; f != nil {
+		f(info)
+	}
+	db.opts.Logger.Info("compaction", "info", info.String())
+	if err != nil {
+		return fmt.Errorf("compacting: %w", s.table.tabletError(err))
+	}
+	return nil
 }

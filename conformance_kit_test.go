@@ -22,12 +22,16 @@ type rig struct {
 	name string
 }
 
-// newRig makes a store with one table named "t".
+// newRig makes a store with one table named "t". Nothing is compacted but on request,
+// unless the options ask for it, so that the tests know what is in which file.
 func newRig(t testing.TB, o minikudu.Options, spec minikudu.TableSpec) *rig {
 	t.Helper()
 	testkit.CheckLeaks(t)
 	if o.FS == nil {
 		o.FS = vfs.NewMem()
+	}
+	if o.CompactionWorkers == 0 {
+		o.CompactionWorkers = -1
 	}
 	r := &rig{TB: t, fs: o.FS, opts: o, name: "t"}
 	r.db = mustOpen(t, "db", &r.opts)

@@ -40,6 +40,7 @@ type DB struct {
 	gate       *gate
 	background *background
 	metrics    metrics
+	rate       rate          // of what compactions in the background write
 	visible    atomic.Uint64 // newest commit that readers see
 	failure    atomic.Pointer[error]
 	logStarted atomic.Bool // false while the log is replayed

@@ -24,6 +24,7 @@ type memoryGate struct {
 	debt    atomic.Int64  // nanoseconds owed, too few to sleep for
 	stalls  atomic.Int64  // waits
 	stalled atomic.Int64  // nanoseconds waited
+	longest atomic.Int64  // nanoseconds of the longest wait
 	freed   chan struct{} // one token when a flush freed memory
 	kick    func()        // asks for a flush
 }
@@ -110,6 +111,9 @@ func (m *memoryGate) report(begin time.Time, used int64) {
 	wait := time.Since(begin)
 	m.stalls.Add(1)
 	m.stalled.Add(int64(wait))
+	for old := m.longest.Load(); old < int64(wait) && !m.longest.CompareAndSwap(old, int64(wait)); {
+		old = m.longest.Load()
+	}
 	if m.events.Stall != nil {
 		m.events.Stall(StallInfo{Wait: wait, Memory: used})
 	}

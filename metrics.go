@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/minikudu/minikudu/compaction"
 	"github.com/minikudu/minikudu/tablet"
 )
 
@@ -13,7 +14,25 @@ type metrics struct {
 	flushes, flushedRows, flushedBytes      atomic.Int64
 	flushedFiles, backgroundErrors          atomic.Int64
 	deltaFlushes, deltaBytes                atomic.Int64
-	compactions, compactedIn, compactedOut  atomic.Int64
+	userBytes                               atomic.Int64
+	merges, minors, drops                   compactionMetrics
+}
+
+// compactionMetrics are the counters of compactions of one kind.
+type compactionMetrics struct{ steps, in, out atomic.Int64 }
+
+// compacted counts a compaction.
+func (m *metrics) compacted(i *CompactionInfo) {
+	c := &m.merges
+	switch i.Kind {
+	case compaction.CompactMinor:
+		c = &m.minors
+	case compaction.DropRowSet:
+		c = &m.drops
+	}
+	c.steps.Add(1)
+	c.in.Add(i.BytesIn)
+	c.out.Add(i.BytesOut)
 }
 
 func (m *metrics) flushed(f tablet.Flushed) {
@@ -39,13 +58,26 @@ type Metrics struct {
 
 	DeltaFlushes    int64 // flushes of changes of a disk rowset
 	DeltaBytes      int64 // bytes of the files they wrote
-	Compactions     int64
+	Compactions     int64 // merges of rowsets
 	CompactedBytes  int64 // bytes of rowset files that compactions read
 	CompactionBytes int64 // bytes of rowset files that they wrote
+
+	MinorCompactions     int64 // merges of files of changes
+	MinorCompactedBytes  int64 // bytes of the files that they read
+	MinorCompactionBytes int64 // bytes of the files that they wrote
+	RowSetDrops          int64 // deletions of rowsets without live rows
+	DroppedBytes         int64 // bytes of the rowset files that went
+
+	RunningFlushes     int // in progress, of rows and of changes
+	RunningCompactions int // in progress, of every kind
 
 	Tables       int
 	RowSets      int
 	RowSetBytes  int64 // bytes of the rowset files in use
+	DeltaFiles   int   // files of changes in use
+	RedoBytes    int64 // bytes of them
+	WasteBytes   int64 // bytes of both that compactions could free now
+	UserBytes    int64 // bytes of batches as they were logged
 	LogBytes     int64 // bytes of log segments
 	LogSyncs     int64 // syncs of the log
 	LogGroups    int64 // writes of the log, each of one or more commits
@@ -53,9 +85,35 @@ type Metrics struct {
 	MemoryLimit  int64 // at which writers wait
 	Stalls       int64 // writes that waited for memory
 	StallTime    time.Duration
+	LongestStall time.Duration
 	PageCache    CacheMetrics
 	OpenFiles    int // rowset files open
 	MaxOpenFiles int
+}
+
+// WrittenBytes returns the bytes of rowset files and files of changes that flushes and
+// compactions wrote.
+func (m *Metrics) WrittenBytes() int64 {
+	return m.FlushedBytes + m.DeltaBytes + m.CompactionBytes + m.MinorCompactionBytes
+}
+
+// WriteAmplification returns the bytes written to rowset files and files of changes since
+// Open, for each byte of those in use now; 0 without any.
+func (m *Metrics) WriteAmplification() float64 {
+	if live := m.RowSetBytes + m.RedoBytes; live > 0 {
+		return float64(m.WrittenBytes()) / float64(live)
+	}
+	return 0
+}
+
+// SpaceAmplification returns the bytes of rowset files and files of changes in use, for
+// each byte that compactions could not free; 0 without any.
+func (m *Metrics) SpaceAmplification() float64 {
+	used := m.RowSetBytes + m.RedoBytes
+	if rest := used - m.WasteBytes; rest > 0 {
+		return float64(used) / float64(rest)
+	}
+	return 0
 }
 
 // CacheMetrics are counters of the page cache.
@@ -73,8 +131,12 @@ func (db *DB) Metrics() Metrics {
 		Scans: db.metrics.scans.Load(), RowsScanned: db.metrics.scannedRows.Load(),
 		Flushes: db.metrics.flushes.Load(), FlushedRows: db.metrics.flushedRows.Load(), FlushedBytes: db.metrics.flushedBytes.Load(),
 		FlushedFiles: db.metrics.flushedFiles.Load(), BackgroundErrors: db.metrics.backgroundErrors.Load(),
-		DeltaFlushes: db.metrics.deltaFlushes.Load(), DeltaBytes: db.metrics.deltaBytes.Load(), Compactions: db.metrics.compactions.Load(),
-		CompactedBytes: db.metrics.compactedIn.Load(), CompactionBytes: db.metrics.compactedOut.Load(),
+		DeltaFlushes: db.metrics.deltaFlushes.Load(), DeltaBytes: db.metrics.deltaBytes.Load(), Compactions: db.metrics.merges.steps.Load(),
+		CompactedBytes: db.metrics.merges.in.Load(), CompactionBytes: db.metrics.merges.out.Load(),
+		MinorCompactions: db.metrics.minors.steps.Load(), MinorCompactedBytes: db.metrics.minors.in.Load(),
+		MinorCompactionBytes: db.metrics.minors.out.Load(), RowSetDrops: db.metrics.drops.steps.Load(), DroppedBytes: db.metrics.drops.in.Load(),
+		RunningFlushes: int(db.background.flushes.Load()), RunningCompactions: int(db.background.compactions.Load()),
+		UserBytes: db.metrics.userBytes.Load(), LongestStall: time.Duration(db.memory.longest.Load()),
 		LogBytes: db.log.Size(), LogSyncs: l.Syncs, LogGroups: l.Groups,
 		MemoryBytes: db.memory.used.Load(), MemoryLimit: db.memory.limit, Stalls: db.memory.stalls.Load(),
 		StallTime: time.Duration(db.memory.stalled.Load()),
@@ -83,9 +145,12 @@ func (db *DB) Metrics() Metrics {
 	}
 	for _, t := range db.tableList() {
 		m.Tables++
-		for _, rs := range t.tablet.RowSets() {
-			m.RowSets++
-			m.RowSetBytes += rs.Meta().EncodedBytes()
+		sets, layout := t.tablet.Layout()
+		for i, rs := range sets {
+			meta := rs.Meta()
+			m.RowSets, m.RowSetBytes = m.RowSets+1, m.RowSetBytes+meta.EncodedBytes()
+			m.DeltaFiles, m.RedoBytes = m.DeltaFiles+len(meta.Redo), m.RedoBytes+redoBytes(meta)
+			m.WasteBytes += layout[i].Reclaimable
 		}
 	}
 	return m

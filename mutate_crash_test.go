@@ -434,6 +434,9 @@ func changeScript(s *story) [][]func(*minikudu.DB) error {
 	compact := func(name string) func(*minikudu.DB) error {
 		return on(name, func(t *minikudu.Table) error { _, err := t.Compact(ctx); return err })
 	}
+	minor := func(name string) func(*minikudu.DB) error {
+		return on(name, func(t *minikudu.Table) error { return t.CompactMinor(ctx) })
+	}
 	create := func(name string) func(*minikudu.DB) error {
 		return func(db *minikudu.DB) error { return s.create(db, name) }
 	}
@@ -442,11 +445,11 @@ func changeScript(s *story) [][]func(*minikudu.DB) error {
 			commit(upd("a", 0, 2)), commit(del("a", 1)), commit(ins("a", 1, 3)), flush("a"), // revived in the active memory
 			commit(del("a", 2)), commit(ins("a", 2, 4)), commit(upd("a", 2, 5), upd("b", 0, 5)), flush("a"), // lives again beside a ghost on disk
 			commit(del("a", 2), ins("a", 2, 6)), commit(del("a", 0)), flush("a"), compact("a"),
-			batches(12, "a", "b"), flush("b"), batches(12, "a", "b"), compact("a"), create("c"), batches(6, "a", "c"), flush("c"),
+			batches(12, "a", "b"), flush("a"), flush("b"), batches(12, "a", "b"), flush("a"), minor("a"), compact("a"), create("c"), batches(6, "a", "c"), flush("c"),
 			batches(6, "b", "c"), compact("b"), batches(4, "a", "b", "c"), compact("c"),
 			func(db *minikudu.DB) error { return s.drop(db, "c") }, batches(10, "a", "b"), flush("a"), batches(10, "a", "b")},
 		{compact("a"), batches(8, "a", "b"), flush("b"), batches(3, "a", "b")},
-		{flush("a"), compact("b"), compact("a")},
+		{flush("a"), minor("a"), compact("b"), compact("a")},
 		nil,
 	}
 }

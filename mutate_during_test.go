@@ -22,7 +22,9 @@ type during struct {
 }
 
 // options have room for everything, so that nothing runs in the background.
-func (d *during) options() *minikudu.Options { return &minikudu.Options{FS: d.fs} }
+func (d *during) options() *minikudu.Options {
+	return &minikudu.Options{FS: d.fs, CompactionWorkers: -1}
+}
 
 func newDuring(setup func(d *during) error) (*during, error) {
 	d := &during{story: newStory(), mem: vfs.NewMem()}
@@ -56,6 +58,8 @@ func (d *during) compact() error {
 	_, err := d.tab.Compact(ctx)
 	return err
 }
+
+func (d *during) minor() error { return d.tab.CompactMinor(ctx) }
 
 func (d *during) check() error {
 	_, err := d.story.span(true).check(d.db)
@@ -158,6 +162,22 @@ func withFiles(d *during) error {
 	return d.flush()
 }
 
+// withManyFiles is withFiles with several files of changes each, and changes in memory.
+func withManyFiles(d *during) error {
+	if err := withFiles(d); err != nil {
+		return err
+	}
+	for i := range 2 {
+		if err := d.commit(upd("a", 0, int64(300+i)), upd("a", 31, int64(400+i)), del("a", 10+i), upd("a", 20+i, 500)); err != nil {
+			return err
+		}
+		if err := d.flush(); err != nil {
+			return err
+		}
+	}
+	return d.commit(upd("a", 0, 600), del("a", 20))
+}
+
 var duringCases = []struct {
 	name  string
 	setup func(*during) error
@@ -168,6 +188,7 @@ var duringCases = []struct {
 	{"compaction of memory", inMemory, (*during).compact},
 	{"compaction", onDisk, (*during).compact},
 	{"compaction of files of changes", withFiles, (*during).compact},
+	{"minor compaction", withManyFiles, (*during).minor},
 }
 
 // acts are what happens during a flush or compaction: single commits.

@@ -327,7 +327,7 @@ func (db *DB) tabletEnv(s *manifest.State) tablet.Env {
 	dir := db.fs.Join(db.dir, dataName)
 	return tablet.Env{
 		Disk:      diskrowset.Env{FS: db.fs, Files: db.files, Pages: db.pages, Dir: dir, StoreID: s.Store},
-		Writer:    diskrowset.WriterOptions{FS: db.fs, Dir: dir, StoreID: s.Store, NewFile: db.newFile, TargetBytes: db.opts.RowSetBytes},
+		Writer:    diskrowset.WriterOptions{FS: db.fs, Dir: dir, StoreID: s.Store, NewFile: db.newFile, TargetBytes: db.opts.RowSetBytes, Throttle: db.throttle},
 		NewRowSet: db.newRowSet,
 		SyncLog:   db.syncLog,
 		Visible:   db.snapshot,
@@ -372,6 +372,9 @@ func editOf(p *tablet.Publication) *manifest.Edit {
 	}
 	for _, w := range p.Deltas {
 		add(w.File, binfmt.FileDelta, w.Size, w.Checksum)
+	}
+	for i := range p.Merged {
+		e.RemoveFiles = appendOnce(e.RemoveFiles, p.Merged[i].Section.File)
 	}
 	if p.Update != nil {
 		e.UpdateRowSets = append(e.UpdateRowSets, manifest.TabletRowSet{Tablet: id, Meta: p.Update})

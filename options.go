@@ -87,6 +87,14 @@ type Options struct {
 	// MaxOpenFiles bounds open rowset files. Default 512, or half of what the
 	// operating system allows the process if that is less.
 	MaxOpenFiles int
+	// CompactionWorkers is the number of goroutines that compact in the background, beside
+	// the one that flushes: a table is compacted by one at a time. Default 1; negative for
+	// none, then only Table.Compact and the like do. At most 64.
+	CompactionWorkers int
+	// CompactionRate bounds what compactions in the background write together, in bytes a
+	// second of rowset files. They go as fast as they can while memory or the log is short
+	// of room, and while somebody waits for one to end. Default 0: no bound.
+	CompactionRate int64
 	// LogBytes is the size of the log at which the table that holds back its oldest
 	// part is flushed. It is kept in segments of a quarter of that, at most 16 MiB.
 	// Default twice FlushBytes, at least 32 MiB.
@@ -102,6 +110,7 @@ const (
 	// maxCellBytes keeps a page of one cell within the 16 MiB that a compressed block
 	// of a column file may hold.
 	maxCellBytes = 8 * mib
+	maxWorkers   = 64
 )
 
 // withDefaults returns a copy of o, which may be nil, with the defaults filled in.
@@ -122,6 +131,9 @@ func (o *Options) withDefaults() *Options {
 	def(&c.LogBytes, max(32*mib, 2*c.FlushBytes))
 	if c.Durability == DurabilityDefault {
 		c.Durability = Sync
+	}
+	if c.CompactionWorkers == 0 {
+		c.CompactionWorkers = 1
 	}
 	if c.SyncInterval == 0 {
 		c.SyncInterval = 100 * time.Millisecond
@@ -157,10 +169,14 @@ func (o *Options) Validate() error {
 	positive("FlushBytes", o.FlushBytes)
 	positive("RowSetBytes", o.RowSetBytes)
 	positive("LogBytes", o.LogBytes)
+	positive("CompactionRate", o.CompactionRate)
 	positive("MaxOpenFiles", int64(o.MaxOpenFiles))
 	positive("SyncInterval", int64(o.SyncInterval))
 	if o.Limits.MaxCellBytes > maxCellBytes {
 		errs = append(errs, fmt.Errorf("options: Limits.MaxCellBytes is %d, at most %d", o.Limits.MaxCellBytes, maxCellBytes))
+	}
+	if o.CompactionWorkers > maxWorkers {
+		errs = append(errs, fmt.Errorf("options: CompactionWorkers is %d, at most %d", o.CompactionWorkers, maxWorkers))
 	}
 	if o.MemoryBudget != 0 && o.MemoryBudget < minMemoryBudget {
 		errs = append(errs, fmt.Errorf("options: MemoryBudget is %d bytes, at least %d", o.MemoryBudget, minMemoryBudget))
@@ -178,6 +194,8 @@ func (o *Options) Validate() error {
 func (o *Options) String() string {
 	c := o.withDefaults()
 	return fmt.Sprintf("read only: %v\ndurability: %v\nsync interval: %v\nmemory budget: %d\nflush bytes: %d\n"+
-		"rowset bytes: %d\nlog bytes: %d\nmax batch bytes: %d\nmax open files: %d\n",
-		c.ReadOnly, c.Durability, c.SyncInterval, c.MemoryBudget, c.FlushBytes, c.RowSetBytes, c.LogBytes, c.MaxBatchBytes, c.MaxOpenFiles)
+		"rowset bytes: %d\nlog bytes: %d\nmax batch bytes: %d\nmax open files: %d\n"+
+		"compaction workers: %d\ncompaction rate: %d\n",
+		c.ReadOnly, c.Durability, c.SyncInterval, c.MemoryBudget, c.FlushBytes, c.RowSetBytes, c.LogBytes, c.MaxBatchBytes, c.MaxOpenFiles,
+		c.CompactionWorkers, c.CompactionRate)
 }

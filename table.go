@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/internal/rowset"
@@ -33,10 +34,13 @@ type Table struct {
 	dropped  atomic.Bool
 	getters  sync.Pool  // *getter
 	flushing sync.Mutex // held over a flush and its report
+	turn     *turn      // of who compacts
+	planner  *planner
 }
 
 func newTable(db *DB, id uint64, name string, s *schema.Schema, version uint32, t *tablet.Tablet) *Table {
-	tab := &Table{db: db, id: id, name: name, schema: s, version: version, tablet: t}
+	tab := &Table{db: db, id: id, name: name, schema: s, version: version, tablet: t,
+		turn: newTurn(), planner: newPlanner(db.opts.RowSetBytes, time.Now())}
 	for i := range s.Len() {
 		tab.columnIDs = append(tab.columnIDs, s.Column(i).ID)
 		if i != s.AutoIncrement() {
