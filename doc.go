@@ -19,15 +19,17 @@
 // catalog of the store, names them.
 //
 // Updates and deletes go to the log likewise and then to the changes of the rowset that
-// has the row (package delta), which are flushed to files of their own. [Table.Compact]
-// merges rowsets and their changes into new ones (package compaction).
+// has the row (package delta), which are flushed to files of their own. In the
+// background, or when [Table.Compact] asks for it, rowsets and their changes are merged
+// into new ones (package compaction).
 //
 // # Lock order
 //
-// Of locks that are held together: DB.catalog.change, the compaction lock of a tablet,
-// its flush lock, key locks of tablets in order of tablet id, DB.commit, DB.apply. A
-// commit takes the last three; a flush the third and, to rotate, DB.commit alone, to
-// publish DB.commit and DB.apply; a compaction also the second; a drop all but key locks.
+// Of locks that are held together: DB.catalog.change, a table's turn to be compacted,
+// the compaction lock of its tablet, its flush lock, key locks of tablets in order of
+// tablet id, DB.commit, DB.apply. A commit takes the last three; a flush the fourth and,
+// to rotate, DB.commit alone, to publish DB.commit and DB.apply; a compaction also the
+// second and third; a drop all but key locks.
 // Locks of the parts below (log, manifest, memory rowsets, caches) and the catalog's
 // read-write lock are taken inside these and held briefly. Under DB.commit no file is
 // read or written, but for log segments that a full buffer must write.
