@@ -36,7 +36,10 @@ type background struct {
 // worker is one goroutine or several that do steps of some kinds.
 type worker struct {
 	kick chan struct{} // a token for each goroutine: look for work
-	pick func(now time.Time, retry bool) (*step, time.Duration)
+	// pick returns the step to do now, nil for none, and then after how long there may be
+	// one without anybody waking, 0 if that is not known. With all it also returns what may
+	// not begin yet: since it failed lately, is paused, or another step is in progress.
+	pick func(now time.Time, all bool) (*step, time.Duration)
 }
 
 // step is work that was chosen.
@@ -217,7 +220,7 @@ func (b *background) end(s *step) {
 // candidates is work that could be done.
 type candidates struct {
 	now   time.Time
-	retry bool // list what failed lately, too
+	all   bool // list what failed lately, too
 	ops   []compaction.Op
 	steps []*step
 	wait  time.Duration // until there is more, without anybody waking; 0: not known
@@ -225,7 +228,7 @@ type candidates struct {
 
 // add lists a step. One that failed lately is not runnable.
 func (c *candidates) add(s *step, op compaction.Op) {
-	if rest := s.table.planner.rests(s.kind, c.now); rest > 0 && !c.retry {
+	if rest := s.table.planner.rests(s.kind, c.now); rest > 0 && !c.all {
 		c.after(rest)
 		op.Runnable = false
 	}
@@ -255,57 +258,58 @@ func (c *candidates) choose(state compaction.State) (*step, time.Duration) {
 }
 
 // pickFlush returns the flush that is needed most.
-func (b *background) pickFlush(now time.Time, retry bool) (*step, time.Duration) {
+func (b *background) pickFlush(now time.Time, all bool) (*step, time.Duration) {
 	db := b.db
-	c := candidates{now: now, retry: retry}
+	c := candidates{now: now, all: all}
 	oldest, anchor := -1, Timestamp(0)
-	add := func(s *step, first Timestamp, op compaction.Op) {
-		s.reason = "size"
-		c.add(s, op)
-		if oldest < 0 || first < anchor {
-			oldest, anchor = len(c.ops)-1, first
-		}
-	}
 	for _, t := range db.tableList() {
-		m := t.tablet.Memory()
-		gain := compaction.FlushScore(m.ActiveBytes, db.opts.FlushBytes, 0)
-		first := m.ActiveOldest
-		if m.Rotated > 0 {
-			first = m.Oldest
-			gain = float64(max(db.opts.FlushBytes, m.Bytes)) // nothing else is more urgent
-		}
-		if first > 0 {
-			add(&step{kind: compaction.Flush, table: t}, first, compaction.Op{Runnable: true, Memory: m.Bytes - m.DeltaBytes, Gain: gain})
-		}
-		if m.DeltaBytes == 0 {
-			continue
-		}
-		for _, rs := range t.tablet.RowSets() {
-			if n := rs.MemoryBytes(); n > 0 {
-				add(&step{kind: compaction.FlushDeltas, table: t, rowset: rs}, rs.OldestChange(), compaction.Op{
-					Runnable: !t.tablet.Busy(rs), Memory: n, Gain: compaction.FlushScore(n, db.opts.FlushBytes/4, 0)})
+		b.addFlushes(t, func(s *step, first Timestamp, op compaction.Op) {
+			s.reason = "size"
+			c.add(s, op)
+			if oldest < 0 || first < anchor {
+				oldest, anchor = len(c.ops)-1, first
 			}
-		}
+		})
 	}
-	state := compaction.State{Memory: db.memory.used.Load(), MemoryMark: db.memory.limit / 4 * 3, LogTarget: db.opts.LogBytes + 1, Coin: 1}
 	if size := db.log.Size(); oldest >= 0 && size > db.opts.LogBytes { // else the most memory is freed first
 		c.ops[oldest].Log = size
 	}
-	s, wait := c.choose(state)
-	if s != nil && b.isPaused() && s.reason != string(compaction.ReasonMemory) && !retry {
+	s, wait := c.choose(compaction.State{Memory: db.memory.used.Load(), MemoryMark: db.memory.limit / 4 * 3, LogTarget: db.opts.LogBytes + 1})
+	if s != nil && !all && s.reason != string(compaction.ReasonMemory) && b.isPaused() {
 		return nil, 0
 	}
 	return s, wait
 }
 
+// addFlushes lists the flushes of a table, each with the oldest commit that it writes.
+func (b *background) addFlushes(t *Table, add func(s *step, first Timestamp, op compaction.Op)) {
+	limit, m := b.db.opts.FlushBytes, t.tablet.Memory()
+	first, gain := m.ActiveOldest, compaction.FlushScore(m.ActiveBytes, limit, 0)
+	if m.Rotated > 0 {
+		first, gain = m.Oldest, float64(max(limit, m.Bytes)) // nothing else is more urgent
+	}
+	if first > 0 {
+		add(&step{kind: compaction.Flush, table: t}, first, compaction.Op{Runnable: true, Memory: m.Bytes - m.DeltaBytes, Gain: gain})
+	}
+	if m.DeltaBytes == 0 {
+		return
+	}
+	for _, rs := range t.tablet.RowSets() {
+		if n := rs.MemoryBytes(); n > 0 {
+			add(&step{kind: compaction.FlushDeltas, table: t, rowset: rs}, rs.OldestChange(), compaction.Op{
+				Runnable: !t.tablet.Busy(rs), Memory: n, Gain: compaction.FlushScore(n, limit/4, 0)})
+		}
+	}
+}
+
 // pickCompaction returns the compaction that gains most.
-func (b *background) pickCompaction(now time.Time, retry bool) (*step, time.Duration) {
-	if b.isPaused() && !retry {
+func (b *background) pickCompaction(now time.Time, all bool) (*step, time.Duration) {
+	if b.isPaused() && !all {
 		return nil, 0
 	}
-	c := candidates{now: now, retry: retry}
+	c := candidates{now: now, all: all}
 	for _, t := range b.db.tableList() {
-		if t.turn.taken() && !retry {
+		if t.turn.taken() && !all {
 			continue
 		}
 		b.addDrop(&c, t)
