@@ -531,7 +531,7 @@ func TestCloseEndsWaitSettled(t *testing.T) {
 
 // A store settles whatever the size of its rowsets, even one that no file can have.
 func TestSettlesAtAnySize(t *testing.T) {
-	for _, size := range []int64{1, 500, 2048, 64 << 10} {
+	for _, size := range []int64{1, 500, 1000, 2048, 64 << 10} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			u := newUpkeep(t, minikudu.Options{RowSetBytes: size, Durability: minikudu.NoSync})
 			r := rand.New(rand.NewPCG(1, uint64(size)))
