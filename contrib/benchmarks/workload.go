@@ -23,7 +23,7 @@ type Workload struct {
 }
 
 func workloads() []*Workload {
-	return []*Workload{narrow()}
+	return []*Workload{eventindex(), cpu(), narrow()}
 }
 
 func workloadNamed(name string) (*Workload, bool) {
