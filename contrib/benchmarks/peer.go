@@ -61,7 +61,8 @@ type Info struct {
 // peers returns all peers in the order in which the tables show them.
 func peers() []Info {
 	var all []Info
-	for _, group := range [][]Info{minikuduPeers(), duckdbPeers(), pebblePeers(), badgerPeers(), sqlitePeers()} {
+	for _, group := range [][]Info{minikuduPeers(), duckdbPeers(), pebblePeers(), badgerPeers(), sqlitePeers(), bboltPeers(),
+		parquetgoPeers(), arrowPeers(), avroPeers()} {
 		all = append(all, group...)
 	}
 	return all
