@@ -12,7 +12,7 @@ func TestPeersAgree(t *testing.T) {
 		for _, info := range peers() {
 			t.Run(w.Name+"/"+info.Name, func(t *testing.T) {
 				plan := Plan{Workloads: []*Workload{w}, Rows: map[string]int{w.Name: 2000}, Peers: []Info{info}, Rounds: 1,
-					Dir: t.TempDir(), BatchRows: 300, Budget: 32 << 20, Run: runPhase, Log: io.Discard,
+					Dir: t.TempDir(), Source: "testdata/flights.csv", BatchRows: 300, Budget: 32 << 20, Run: runPhase, Log: io.Discard,
 					Limits: Limits{Seconds: 0.002, Updates: 500, UpdateSeconds: 1}}
 				seen := map[string]bool{}
 				if err := plan.run(func(l Line) error { seen[l.Name] = true; return nil }); err != nil {

@@ -23,7 +23,7 @@ type Workload struct {
 }
 
 func workloads() []*Workload {
-	return []*Workload{eventindex(), cpu(), narrow()}
+	return []*Workload{eventindex(), cpu(), flights(), narrow()}
 }
 
 func workloadNamed(name string) (*Workload, bool) {
