@@ -44,6 +44,9 @@ type Peer interface {
 	Close() error
 }
 
+// rowSetter is a peer that can say of how many rowsets its table consists.
+type rowSetter interface{ rowSets() (int, error) }
+
 // Info describes a peer and how it is set up.
 type Info struct {
 	Name     string
@@ -54,7 +57,7 @@ type Info struct {
 	ReadOnly bool // loaded without being measured
 	Quick    bool // takes part in a quick run
 	Parquet  bool
-	Rows     bool // stores rows, not columns
+	Rows     bool // a store of rows, not columns
 	New      func() Peer
 }
 

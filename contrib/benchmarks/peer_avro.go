@@ -16,7 +16,7 @@ import (
 func avroPeers() []Info {
 	zstd := func() ocf.Codec { return ocf.MustZstdCodec(nil, nil) }
 	peer := func(codec string, quick bool, c func() ocf.Codec) Info {
-		return Info{Name: "avro-" + codec, Family: "avro", Codec: codec, Rows: true, Quick: quick,
+		return Info{Name: "avro-" + codec, Family: "avro", Codec: codec, Quick: quick,
 			Settings: "object container file, a block flushed after every batch, " + codec, New: func() Peer { return &avroPeer{codec: c} }}
 	}
 	return []Info{peer("none", false, nil), peer("snappy", true, ocf.SnappyCodec),

@@ -232,4 +232,12 @@ func (p *minikuduPeer) Update(keys []Row, column int, values []int64) error {
 	return p.commit(minikudu.OpUpdate, names, columns)
 }
 
+func (p *minikuduPeer) rowSets() (int, error) {
+	stats, err := p.tab.Stats(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return stats.RowSets, nil
+}
+
 func (p *minikuduPeer) Close() error { return p.db.Close() }

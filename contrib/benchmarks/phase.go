@@ -144,6 +144,9 @@ func (p *phase) reads() error {
 		columns []int
 		get     func(key, row Row) (bool, error)
 	}{{"get", false, all, whole}, {"get3", false, p.workload.Three, three}, {"absent", true, all, whole}} {
+		if len(m.columns) == 0 {
+			continue
+		}
 		plan := p.plan(m.half)
 		for _, goroutines := range []int{1, 2} {
 			// The first run warms up.
@@ -161,7 +164,17 @@ func (p *phase) reads() error {
 			}
 		}
 	}
-	return nil
+	return p.rowSets()
+}
+
+func (p *phase) rowSets() error {
+	store, ok := p.peer.(rowSetter)
+	if !ok {
+		return nil
+	}
+	n, err := store.rowSets()
+	p.found("rowsets", "", float64(n))
+	return err
 }
 
 // readFor reads keys of the plan for some seconds and returns the rate. Every row is

@@ -15,6 +15,7 @@ import (
 type spread struct {
 	median, least, most float64
 	unit                string
+	rounds              int // 0: not measured
 }
 
 // spreadKey names a measure of a peer.
@@ -33,7 +34,7 @@ func summarize(lines []Line) spreads {
 	}
 	for k, v := range values {
 		slices.Sort(v)
-		out[k] = spread{median: (v[(len(v)-1)/2] + v[len(v)/2]) / 2, least: v[0], most: v[len(v)-1], unit: out[k].unit}
+		out[k] = spread{median: (v[(len(v)-1)/2] + v[len(v)/2]) / 2, least: v[0], most: v[len(v)-1], unit: out[k].unit, rounds: len(v)}
 	}
 	return out
 }
@@ -64,8 +65,11 @@ func digits(v float64) string {
 }
 
 func (s spread) String() string {
-	if s.unit == "" {
+	if s.rounds == 0 {
 		return "-"
+	}
+	if s.rounds == 1 {
+		return short(s.median)
 	}
 	return fmt.Sprintf("%s (%s..%s)", short(s.median), short(s.least), short(s.most))
 }
@@ -105,13 +109,32 @@ func report(o *flags, p *Plan, lines []Line) error {
 	}
 	defer f.Close()
 	writeHeader(f, o, p)
+	goals := judgeAll(p, s)
+	fmt.Fprintf(f, "\n## Goals%s\n\n", quickNote(o))
+	writeGoals(f, goals)
+	if err := writeCharts(f, o.out, charts(p, s)); err != nil {
+		return err
+	}
 	for _, w := range p.Workloads {
 		fmt.Fprintf(f, "\n## %s\n\n%s. %d rows%s.\n", w.Name, w.About, p.Rows[w.Name], quickNote(o))
 		for _, title := range tableOrder {
 			writeTable(f, p, s, w, title, tables(w)[title])
 		}
 	}
+	fmt.Printf("Goals%s: ", quickNote(o))
+	writeGoals(os.Stdout, goals)
 	return f.Close()
+}
+
+func writeCharts(w io.Writer, dir string, all []*chart) error {
+	fmt.Fprint(w, "\n## Charts\n\nBars are medians, the thin lines go from the least to the most.\n\n")
+	for _, c := range all {
+		if err := c.save(dir); err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "![%s](%s.svg)\n", c.title, c.file)
+	}
+	return nil
 }
 
 func quickNote(o *flags) string {

@@ -12,7 +12,7 @@ type Workload struct {
 	Rows     int // default size
 	Quick    int // of a quick run
 	Scans    []Scan
-	Three    []int // the columns of reads of three columns
+	Three    []int // the columns of reads of three columns; nil where a row has no more
 	Update   int   // integer column that is updated
 	Rescan   int   // the scan that is repeated after updates; it reads the updated column
 	Generate func(rows int, source string, emit func(Row) error) error
