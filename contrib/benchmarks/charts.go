@@ -29,7 +29,7 @@ type chart struct {
 var palette = []color.RGBA{{0, 114, 178, 255}, {230, 159, 0, 255}, {0, 158, 115, 255}, {213, 94, 0, 255}, {86, 180, 233, 255}, {204, 121, 167, 255}}
 
 const (
-	barHeight   = 11 * vg.Millimeter / 3
+	barHeight   = 3.6 * vg.Millimeter
 	legendLine  = 5 * vg.Millimeter
 	chartWidth  = 210 * vg.Millimeter
 	chartBorder = 30 * vg.Millimeter // title and axis
@@ -58,7 +58,7 @@ func (c *chart) Plot(canvas draw.Canvas, p *plot.Plot) {
 	style.XAlign, style.YAlign = draw.XLeft, draw.YCenter
 	slot := 0.84 / float64(len(c.series))
 	for at, s := range c.values {
-		center := c.place(at[0]) + 0.42 - (float64(at[1])+0.5)*slot
+		center := c.center(at, slot)
 		low, high := y(center-0.45*slot), y(center+0.45*slot)
 		left, right := x(p.X.Min), x(max(s.median, p.X.Min))
 		canvas.FillPolygon(palette[at[1]%len(palette)], canvas.ClipPolygonXY([]vg.Point{{X: left, Y: low}, {X: right, Y: low}, {X: right, Y: high}, {X: left, Y: high}}))
@@ -66,6 +66,21 @@ func (c *chart) Plot(canvas draw.Canvas, p *plot.Plot) {
 		canvas.StrokeLine2(line, x(max(s.least, p.X.Min)), y(center), x(s.most), y(center))
 		canvas.FillText(style, vg.Point{X: x(max(s.most, s.median)) + vg.Points(3), Y: y(center)}, short(s.median))
 	}
+}
+
+// center returns the middle of a bar. Those of a category lie close together around its
+// name, whatever series it lacks.
+func (c *chart) center(at [2]int, slot float64) float64 {
+	before, bars := 0, 0
+	for i := range c.series {
+		if _, ok := c.values[[2]int{at[0], i}]; ok {
+			bars++
+			if i < at[1] {
+				before++
+			}
+		}
+	}
+	return c.place(at[0]) + (float64(bars-1)/2-float64(before))*slot
 }
 
 // place returns the position of a category, the first at the top.
@@ -193,6 +208,10 @@ func addChart(all []*chart, c *chart) []*chart {
 	return append(all, c)
 }
 
+// crowded is the number of peers above which a chart of several series shows one codec
+// of each family only.
+const crowded = 14
+
 // byPeer returns a chart of measures, one series each, over the peers that have any.
 func byPeer(p *Plan, found spreads, w *Workload, file, title, axis string, measures []column) *chart {
 	c := &chart{file: w.Name + "-" + file, title: w.Name + ": " + title, axis: axis, values: map[[2]int]spread{}}
@@ -200,40 +219,50 @@ func byPeer(p *Plan, found spreads, w *Workload, file, title, axis string, measu
 		c.series = append(c.series, m.title)
 	}
 	for _, info := range p.Peers {
+		if len(measures) > 1 && len(p.Peers) > crowded && !info.Quick {
+			continue
+		}
 		row := len(c.categories)
-		any := false
+		shown := false
 		for i, m := range measures {
 			if s := found[spreadKey{w.Name, info.Name, m.measure}]; s.rounds > 0 {
-				c.values[[2]int{row, i}], any = s, true
+				c.values[[2]int{row, i}], shown = s, true
 			}
 		}
-		if any {
+		if shown {
 			c.categories = append(c.categories, info.Name)
 		}
 	}
 	return c
 }
 
-var codecs = []string{"none", "snappy", "lz4", "zlib", "zstd"}
+// ownChoice stands for the codecs that a peer chooses by itself.
+const ownChoice = "own choice"
+
+var codecs = []string{"none", "snappy", "lz4", "zlib", "zstd", ownChoice}
 
 // byCodec returns a chart of one measure over the families of peers, a series for each
 // codec, as in the published study of Avro, Parquet, HBase and Kudu.
 func byCodec(p *Plan, found spreads, w *Workload, file, title, axis, measure string) *chart {
 	c := &chart{file: "codecs-" + file, title: w.Name + ": " + title, axis: axis, values: map[[2]int]spread{}}
 	families := map[string]int{}
+	for _, codec := range codecs {
+		if slices.ContainsFunc(p.Peers, func(i Info) bool { return i.Codec == codec }) {
+			c.series = append(c.series, codec)
+		}
+	}
 	for _, info := range p.Peers {
 		s := found[spreadKey{w.Name, info.Name, measure}]
-		codec := slices.Index(codecs, info.Codec)
-		if s.rounds == 0 || codec < 0 {
+		series := slices.Index(c.series, info.Codec)
+		if s.rounds == 0 || series < 0 {
 			continue
 		}
 		if _, ok := families[info.Family]; !ok {
 			families[info.Family] = len(c.categories)
 			c.categories = append(c.categories, familyName(info.Family))
 		}
-		c.values[[2]int{families[info.Family], codec}] = s
+		c.values[[2]int{families[info.Family], series}] = s
 	}
-	c.series = codecs
 	return c
 }
 

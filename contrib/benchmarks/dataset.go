@@ -91,8 +91,7 @@ type Dataset struct {
 	Table   *Table
 	Batches []Batch
 	Rows    int
-	Bytes   int64 // of the rows as CSV
-	size    int   // rows of every batch but the last
+	size    int // rows of every batch but the last
 	mapped  []byte
 }
 

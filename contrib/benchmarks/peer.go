@@ -51,7 +51,7 @@ type rowSetter interface{ rowSets() (int, error) }
 type Info struct {
 	Name     string
 	Family   string // peers of one family differ in their settings
-	Codec    string // for the charts; "" for a setting of its own
+	Codec    string // for the charts by codec; "" to be left out of them
 	Settings string
 	Keyed    bool // takes rows one batch at a time, durably, by key
 	ReadOnly bool // loaded without being measured

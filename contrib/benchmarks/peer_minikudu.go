@@ -13,10 +13,10 @@ import (
 
 func minikuduPeers() []Info {
 	peer := func(name, codec string, c schema.Compression, settings string) Info {
-		return Info{Name: name, Family: "minikudu", Codec: codec, Settings: settings, Keyed: true, Quick: codec == "",
+		return Info{Name: name, Family: "minikudu", Codec: codec, Settings: settings, Keyed: true, Quick: codec == ownChoice,
 			New: func() Peer { return &minikuduPeer{codec: c} }}
 	}
-	all := []Info{peer("minikudu", "", schema.CompressionDefault, "default options, commits synced, columns by vector")}
+	all := []Info{peer("minikudu", ownChoice, schema.CompressionDefault, "default options, commits synced, columns by vector")}
 	for _, c := range []schema.Compression{schema.CompressionNone, schema.CompressionSnappy, schema.CompressionLZ4,
 		schema.CompressionZlib, schema.CompressionZstd} {
 		all = append(all, peer("minikudu-"+c.String(), c.String(), c, "all columns "+c.String()))

@@ -72,7 +72,7 @@ func (p *pebblePeer) Settle() error {
 	return p.db.Compact(ctx, []byte{0}, []byte{0xff, 0xff}, true)
 }
 
-// value calls fn with the value of a key while it is valid.
+// with calls fn with the value of a key, which is valid until fn returns.
 func (p *pebblePeer) with(key Row, fn func(value []byte) error) (bool, error) {
 	var buf [64]byte
 	value, closer, err := p.db.Get(appendKey(buf[:0], p.table, key))
