@@ -9,5 +9,7 @@
 // are compared with those of a plain loop over the rows. Results are lines of JSON,
 // tables in Markdown, charts, and a table of goals.
 //
+// It runs on Linux: it maps files and reads /proc.
+//
 // How it is fair, and where not, is in docs/benchmarks/method.md.
 package main

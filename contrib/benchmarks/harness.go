@@ -16,6 +16,7 @@ import (
 type Plan struct {
 	Workloads []*Workload
 	Rows      map[string]int // of a workload
+	LeftOut   []string       // workloads whose file of real data was not given
 	Peers     []Info
 	Rounds    int
 	Dir       string // for data sets and stores, emptied as the run goes on
@@ -38,6 +39,9 @@ type Line struct {
 
 // run does all rounds of all workloads. The peers take turns in a round.
 func (p *Plan) run(keep func(Line) error) error {
+	for _, name := range p.LeftOut {
+		fmt.Fprintf(p.Log, "%s: left out, its file was not given\n", name)
+	}
 	for _, w := range p.Workloads {
 		if err := p.workload(w, keep); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,9 +26,9 @@ type flags struct {
 func parseFlags() *flags {
 	o := &flags{rows: map[string]*int{}}
 	flag.StringVar(&o.out, "out", "", "directory of results; required")
-	flag.StringVar(&o.dir, "dir", "", "directory for data and stores (default a temporary one)")
+	flag.StringVar(&o.dir, "dir", "", "directory for data and stores, on the disk to be measured (default a temporary one)")
 	flag.StringVar(&o.workloads, "workloads", "", "names of workloads, comma-separated (default all)")
-	flag.StringVar(&o.peers, "peers", "", "names of peers, or the beginnings of names, comma-separated (default all, or those of -quick)")
+	flag.StringVar(&o.peers, "peers", "", "names of peers, comma-separated, * for any letters (default all, or those of -quick)")
 	flag.StringVar(&o.flights, "flights", "", "Parquet file of flights: date, delay, distance, origin, destination; without it that workload is left out")
 	flag.BoolVar(&o.quick, "quick", false, "small sizes, one codec of each peer, short measures")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds; peers take turns in each")
@@ -81,7 +82,7 @@ func (o *flags) plan() (*Plan, error) {
 			continue
 		}
 		if w.Source && o.flights == "" {
-			fmt.Fprintf(os.Stderr, "%s: left out, no -flights file\n", w.Name)
+			p.LeftOut = append(p.LeftOut, w.Name)
 			continue
 		}
 		p.Workloads = append(p.Workloads, w)
@@ -102,8 +103,9 @@ func (o *flags) wants(info Info) bool {
 	if o.peers == "" {
 		return !o.quick || info.Quick
 	}
-	return slices.ContainsFunc(strings.Split(o.peers, ","), func(name string) bool {
-		return info.Name == name || info.Family == name
+	return slices.ContainsFunc(strings.Split(o.peers, ","), func(pattern string) bool {
+		match, err := path.Match(pattern, info.Name)
+		return match && err == nil
 	})
 }
 

@@ -74,7 +74,10 @@ func (p *arrowPeer) schema() (*schema.GroupNode, error) {
 
 func (p *arrowPeer) Load(b *Batch) error {
 	if p.group == nil {
-		p.group = p.writer.AppendBufferedRowGroup()
+		var err error
+		if p.group, err = p.writer.AppendBufferedRowGroupChecked(); err != nil {
+			return err
+		}
 	}
 	for i := range p.table.Columns {
 		w, err := p.group.Column(i)

@@ -61,6 +61,9 @@ func (p *phase) run() error {
 	if err = errors.Join(err, timed(&p.result.Close, p.peer.Close)); err != nil {
 		return err
 	}
+	p.found("seconds/"+p.job.Phase+"/open", "s", p.result.Open)
+	p.found("seconds/"+p.job.Phase+"/work", "s", p.result.Work)
+	p.found("seconds/"+p.job.Phase+"/close", "s", p.result.Close)
 	p.found("rss/"+p.job.Phase, unitRSS, float64(status("VmHWM")-before)/1e6)
 	if p.job.Phase == "reads" {
 		p.found("open", unitTime, 1000*p.result.Open)

@@ -154,6 +154,9 @@ func writeHeader(w io.Writer, o *flags, p *Plan) {
 		fmt.Fprintf(w, "| %s | %s |\n", info.Name, info.Settings)
 	}
 	fmt.Fprintf(w, "\nVersions: %s.\n", strings.Join(versions(), ", "))
+	for _, name := range p.LeftOut {
+		fmt.Fprintf(w, "\nThe workload %s was left out: its file was not given.\n", name)
+	}
 }
 
 // command is the command line without the paths of a machine.
