@@ -44,6 +44,9 @@ func (c *chart) limits() (from, to float64, log bool) {
 	for _, s := range c.values {
 		from, to = min(from, s.least), max(to, s.most)
 	}
+	if to <= 0 {
+		return 0, 1, false
+	}
 	if from <= 0 || to/from < 20 {
 		return 0, 1.15 * to, false
 	}

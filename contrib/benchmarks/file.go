@@ -7,10 +7,6 @@ import (
 	"path/filepath"
 )
 
-// rowGroupRows is the number of rows of a row group of a Parquet file, the unit of
-// work of a thread that scans.
-const rowGroupRows = 128 << 10
-
 // scanOnly is what the file formats have no means for.
 type scanOnly struct{}
 

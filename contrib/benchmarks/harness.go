@@ -22,7 +22,8 @@ type Plan struct {
 	Dir       string // for data sets and stores, emptied as the run goes on
 	Source    string // file of flights
 	BatchRows int
-	Budget    int64
+	Budget    int64 // bytes
+	Group     int   // rows of a row group of a Parquet file
 	Limits    Limits
 	Run       func(Job) (Result, error)
 	Log       io.Writer
@@ -90,7 +91,7 @@ func (p *Plan) peer(w *Workload, truth *truth, info Info, round int, data string
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	var ingest float64
 	for _, name := range phases {
-		r, err := p.Run(Job{Phase: name, Workload: w.Name, Peer: info.Name, Dir: dir, Data: data, Round: round, Budget: p.Budget, Limits: p.Limits})
+		r, err := p.Run(Job{Phase: name, Workload: w.Name, Peer: info.Name, Dir: dir, Data: data, Round: round, Budget: p.Budget, Group: p.Group, Limits: p.Limits})
 		if err == nil {
 			err = truth.check(r)
 		}

@@ -73,7 +73,7 @@ func pickNumber[T int | float64](given, usual, quick T, isQuick bool) T {
 
 // plan turns flags into what is to be done.
 func (o *flags) plan() (*Plan, error) {
-	p := &Plan{Rows: map[string]int{}, Rounds: o.rounds, Dir: o.dir, Source: o.flights, BatchRows: o.batch, Budget: o.budget << 20,
+	p := &Plan{Rows: map[string]int{}, Rounds: o.rounds, Dir: o.dir, Source: o.flights, BatchRows: o.batch, Budget: o.budget << 20, Group: 128 << 10,
 		Log: os.Stderr, Run: inProcess(o.dir), Limits: Limits{Seconds: pickNumber(o.seconds, 1, 0.05, o.quick),
 			Updates:       pickNumber(o.updates, 100_000, 5000, o.quick),
 			UpdateSeconds: pickNumber(o.updateSeconds, 30, 1, o.quick)}}

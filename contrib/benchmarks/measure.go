@@ -42,6 +42,7 @@ type Job struct {
 	Data     string // file of the data set
 	Round    int
 	Budget   int64 // bytes
+	Group    int   // rows of a row group of a Parquet file
 	Limits   Limits
 }
 

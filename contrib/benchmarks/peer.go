@@ -18,6 +18,7 @@ type Setup struct {
 	Create bool  // the directory is empty: make the table
 	Splits []Row // keys that cut the table in parts of about the same number of rows
 	Cache  int64 // bytes of cache or memory budget, where a peer has such a setting
+	Group  int   // rows of a row group of a Parquet file, the work of a thread that scans
 }
 
 // Peer is a store under test. Get, GetColumns, Scan and Range may be called by several

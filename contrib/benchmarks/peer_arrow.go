@@ -31,12 +31,13 @@ type arrowPeer struct {
 	writer *file.Writer
 	group  file.BufferedRowGroupWriter
 	rows   int // of the row group
+	limit  int // of rows
 
 	reader *file.Reader
 }
 
 func (p *arrowPeer) Open(s *Setup) error {
-	p.table = s.Table
+	p.table, p.limit = s.Table, s.Group
 	if !s.Create {
 		var err error
 		p.reader, err = file.OpenParquetFile(filepath.Join(s.Dir, "rows.parquet"), false)
@@ -88,7 +89,7 @@ func (p *arrowPeer) Load(b *Batch) error {
 			return err
 		}
 	}
-	if p.rows += b.Len; p.rows < rowGroupRows {
+	if p.rows += b.Len; p.rows < p.limit {
 		return nil
 	}
 	return p.endGroup()

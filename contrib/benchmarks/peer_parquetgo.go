@@ -35,6 +35,7 @@ type parquetgoPeer struct {
 	columns []*pq.ColumnWriter
 	cells   []pq.Value
 	rows    int // of the row group
+	limit   int // of rows
 
 	in   *os.File
 	file *pq.File
@@ -58,7 +59,7 @@ func (p *parquetgoPeer) schema() *pq.Schema {
 }
 
 func (p *parquetgoPeer) Open(s *Setup) error {
-	p.table = s.Table
+	p.table, p.limit = s.Table, s.Group
 	schema := p.schema()
 	for _, c := range p.table.Columns {
 		leaf, _ := schema.Lookup(c.Name)
@@ -99,7 +100,7 @@ func (p *parquetgoPeer) Load(b *Batch) error {
 			return err
 		}
 	}
-	if p.rows += b.Len; p.rows < rowGroupRows {
+	if p.rows += b.Len; p.rows < p.limit {
 		return nil
 	}
 	p.rows = 0

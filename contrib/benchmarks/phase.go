@@ -51,7 +51,7 @@ func runPhase(job Job) (Result, error) {
 
 func (p *phase) run() error {
 	steps := map[string]func() error{"load": p.load, "settle": p.peer.Settle, "reads": p.reads, "scans": p.scans, "updates": p.updates}
-	setup := &Setup{Dir: p.job.Dir, Table: p.workload.Table, Create: p.job.Phase == "load", Splits: p.splits(), Cache: p.job.Budget}
+	setup := &Setup{Dir: p.job.Dir, Table: p.workload.Table, Create: p.job.Phase == "load", Splits: p.splits(), Cache: p.job.Budget, Group: p.job.Group}
 	debug.FreeOSMemory()
 	before := resetPeak()
 	if err := timed(&p.result.Open, func() error { return p.peer.Open(setup) }); err != nil {
