@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -146,8 +147,8 @@ func quickNote(o *flags) string {
 
 func writeHeader(w io.Writer, o *flags, p *Plan) {
 	fmt.Fprintf(w, "# Benchmarks against peers%s\n\n", quickNote(o))
-	fmt.Fprintf(w, "Made by `%s` in contrib/benchmarks; see [the method](method.md). Each cell is the median of %d rounds, with the least and most.\n",
-		o.command(), p.Rounds)
+	fmt.Fprintf(w, "Made by `%s` in contrib/benchmarks; see [the method](method.md). Rounds: %d; a cell is the median, with the least and most.\n",
+		command(), p.Rounds)
 	fmt.Fprintf(w, "\n%s. %s.\n\n", machine(), settings(p))
 	fmt.Fprintf(w, "| peer | settings |\n| --- | --- |\n")
 	for _, info := range p.Peers {
@@ -159,22 +160,23 @@ func writeHeader(w io.Writer, o *flags, p *Plan) {
 	}
 }
 
-// command is the command line without the paths of a machine.
-func (o *flags) command() string {
+// command is the command line, without the directories of a machine.
+func command() string {
 	text := "go run ."
-	if o.quick {
-		text += " -quick"
-	}
-	if o.workloads != "" {
-		text += " -workloads " + o.workloads
-	}
-	if o.peers != "" {
-		text += " -peers " + o.peers
-	}
-	if o.flights != "" {
-		text += " -flights " + filepath.Base(o.flights)
-	}
-	return text + " -rounds " + fmt.Sprint(o.rounds) + " -out …"
+	flag.Visit(func(f *flag.Flag) {
+		value := f.Value.String()
+		switch {
+		case f.Name == "out" || f.Name == "dir" || strings.HasPrefix(f.Name, "test."):
+			return
+		case f.Name == "flights":
+			value = filepath.Base(value)
+		case value == "true":
+			text += " -" + f.Name
+			return
+		}
+		text += " -" + f.Name + " " + value
+	})
+	return text + " -out …"
 }
 
 func settings(p *Plan) string {
