@@ -44,7 +44,8 @@ func Avg(column string) Aggregate { return Aggregate{aggregate.Avg, column} }
 // Aggregate computes aggregates inside the scan, on all processors. The result has
 // the groupBy columns, then the aggregates, named by their text ("count(*)",
 // "sum(delay)"): one row without groupBy, else one for each group, in no particular
-// order; null is a group of its own. Of the query it uses Where, NoPrune and Explain.
+// order; null is a group of its own. Of the query it uses Where, AsOf, NoPrune and
+// Explain.
 // Memory grows with the number of groups. A sum that does not fit its type is an error.
 func (t *Table) Aggregate(ctx context.Context, q Query, groupBy []string, aggs ...Aggregate) (*Batch, error) {
 	if err := t.begin(); err != nil {
@@ -55,7 +56,7 @@ func (t *Table) Aggregate(ctx context.Context, q Query, groupBy []string, aggs .
 	if err != nil {
 		return nil, err
 	}
-	p, err := t.plan(&Query{Where: q.Where, NoPrune: q.NoPrune, Explain: q.Explain}, ap.Columns())
+	p, err := t.plan(&Query{Where: q.Where, AsOf: q.AsOf, NoPrune: q.NoPrune, Explain: q.Explain}, ap.Columns())
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/minikudu/minikudu/compaction"
 	"github.com/minikudu/minikudu/diskrowset"
-	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/tablet"
 )
 
 // background does what nobody asked for: one worker flushes, so that it is always free
@@ -44,12 +44,13 @@ type worker struct {
 
 // step is work that was chosen.
 type step struct {
-	kind   compaction.Kind
-	table  *Table
-	reason string
-	score  float64
-	rowset *diskrowset.RowSet // whose changes are flushed or merged
-	plan   *mergePlan         // of a merge
+	kind    compaction.Kind
+	table   *Table
+	reason  string
+	score   float64
+	rowset  *diskrowset.RowSet // whose changes are flushed or merged
+	columns []int              // of a major delta compaction; nil: those that changed
+	plan    *mergePlan         // of a merge
 }
 
 func newBackground(db *DB) *background {
@@ -193,6 +194,12 @@ func (db *DB) do(ctx context.Context, s *step) error {
 		return db.flushDeltas(ctx, s.table, s.rowset, s.reason)
 	case compaction.CompactMinor:
 		return db.mergeDeltas(ctx, s)
+	case compaction.CompactMajor:
+		_, err := db.foldDeltas(ctx, s)
+		return err
+	case compaction.DropHistory:
+		_, err := db.dropHistory(ctx, s)
+		return err
 	default: // CompactRowSet and DropRowSet
 		_, err := db.merge(ctx, s)
 		return err
@@ -307,22 +314,66 @@ func (b *background) pickCompaction(now time.Time, all bool) (*step, time.Durati
 	if b.isPaused() && !all {
 		return nil, 0
 	}
-	c := candidates{now: now, all: all}
-	for _, t := range b.db.tableList() {
+	db, c := b.db, candidates{now: now, all: all}
+	for _, t := range db.tableList() {
 		if t.turn.taken() && !all {
 			continue
 		}
-		b.addDrop(&c, t)
+		upkeep, next := t.tablet.Upkeep()
+		c.after(db.untilAncient(t, next, now))
+		b.addDrop(&c, t, upkeep)
+		b.addHistory(&c, t, upkeep)
+		b.addMajor(&c, t, upkeep)
 		b.addMinor(&c, t)
 		b.addMerge(&c, t)
 	}
 	return c.choose(compaction.State{}) // no coin: what lists garbage costs next to nothing
 }
 
+// untilAncient returns how long it takes until the table's history mark passes a time; 0
+// when it never does.
+func (db *DB) untilAncient(t *Table, at Timestamp, now time.Time) time.Duration {
+	if at == 0 || t.history == 0 || t.history == AllHistory {
+		return 0
+	}
+	// A reader may hold the horizon back longer than that. Who lets go of one looks again.
+	return max(at.Time().Add(t.history).Sub(db.opts.Now()), time.Second)
+}
+
+// addHistory lists the deletion of the history that has expired.
+func (b *background) addHistory(c *candidates, t *Table, upkeep []tablet.Upkeep) {
+	for _, u := range upkeep {
+		if u.Expired > 0 {
+			c.add(&step{kind: compaction.DropHistory, table: t, rowset: u.Set}, compaction.Op{Runnable: true, Garbage: u.Expired})
+			return
+		}
+	}
+}
+
+// addMajor lists the folding of the changes of the rowset that gains most by it.
+func (b *background) addMajor(c *candidates, t *Table, upkeep []tablet.Upkeep) {
+	var best tablet.Upkeep
+	var score float64
+	quiet := b.isSettling() || t.planner.isQuiet(c.now)
+	for _, u := range upkeep {
+		if gain := compaction.MajorScore(u.Redo, u.Base, u.Columns, quiet); gain > score {
+			best, score = u, gain
+		}
+	}
+	if score == 0 {
+		return
+	}
+	if wait := t.planner.affords(best.Base+best.Redo, c.now); wait > 0 && !b.isSettling() {
+		c.after(wait)
+		return
+	}
+	c.add(&step{kind: compaction.CompactMajor, table: t, rowset: best.Set}, compaction.Op{Runnable: true, Gain: score})
+}
+
 // addDrop lists the deletion of the table's rowsets without live rows.
-func (b *background) addDrop(c *candidates, t *Table) {
+func (b *background) addDrop(c *candidates, t *Table, upkeep []tablet.Upkeep) {
 	var bytes int64
-	dead := deadSets(t)
+	dead := deadSets(upkeep)
 	for _, rs := range dead {
 		bytes += rs.Meta().EncodedBytes()
 	}
@@ -331,11 +382,11 @@ func (b *background) addDrop(c *candidates, t *Table) {
 	}
 }
 
-// deadSets returns the table's rowsets without live rows.
-func deadSets(t *Table) (dead []*diskrowset.RowSet) {
-	for _, rs := range t.tablet.RowSets() {
-		if rs.Live() == 0 {
-			dead = append(dead, rs)
+// deadSets returns the rowsets all of whose rows are gone, also for readers of the past.
+func deadSets(upkeep []tablet.Upkeep) (dead []*diskrowset.RowSet) {
+	for _, u := range upkeep {
+		if u.Dead {
+			dead = append(dead, u.Set)
 		}
 	}
 	return dead
@@ -353,18 +404,11 @@ func (b *background) addMinor(c *candidates, t *Table) {
 	if most == nil {
 		return
 	}
-	if wait := t.planner.affords(redoBytes(most.Meta()), c.now); wait > 0 && !b.isSettling() {
+	if wait := t.planner.affords(deltaBytes(most.Meta().Redo), c.now); wait > 0 && !b.isSettling() {
 		c.after(wait)
 	} else {
 		c.add(&step{kind: compaction.CompactMinor, table: t, rowset: most}, compaction.Op{Runnable: true, Gain: compaction.MinorScore(files)})
 	}
-}
-
-func redoBytes(m *rowset.Meta) (n int64) {
-	for i := range m.Redo {
-		n += m.Redo[i].Section.Length
-	}
-	return n
 }
 
 // addMerge lists the merge of rowsets that the policy finds best.

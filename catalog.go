@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/minikudu/minikudu/internal/manifest"
@@ -23,6 +24,22 @@ type TableSpec struct {
 	// NonUnique adds a generated int64 column named auto_incrementing_id as the last
 	// key column, counting from 1, so that rows may share the named key.
 	NonUnique bool
+	// History is how long what was deleted or replaced can still be read: 0 stands for
+	// DefaultHistory, NoHistory for not at all.
+	History time.Duration
+}
+
+// history returns the effective retention, 0 for none.
+func (s *TableSpec) history() (time.Duration, error) {
+	switch {
+	case s.History == 0:
+		return DefaultHistory, nil
+	case s.History == NoHistory:
+		return 0, nil
+	case s.History < 0:
+		return 0, fmt.Errorf("%w: history of %v", ErrInvalidArgument, s.History)
+	}
+	return s.History, nil
 }
 
 // CreateTable makes a table, durable when it returns. An existing name is
@@ -37,7 +54,11 @@ func (db *DB) CreateTable(ctx context.Context, name string, spec TableSpec) (*Ta
 	if err != nil {
 		return nil, err
 	}
-	if err := checkTableName(name, db.opts.Limits.MaxNameBytes); err != nil {
+	if err := checkName("table", name, db.opts.Limits.MaxNameBytes); err != nil {
+		return nil, err
+	}
+	history, err := spec.history()
+	if err != nil {
 		return nil, err
 	}
 	db.catalog.change.Lock()
@@ -45,7 +66,7 @@ func (db *DB) CreateTable(ctx context.Context, name string, spec TableSpec) (*Ta
 	if _, err := db.Table(name); err == nil {
 		return nil, fmt.Errorf("table %q: %w", name, ErrAlreadyPresent)
 	}
-	return db.addTable(ctx, name, sch)
+	return db.addTable(ctx, name, sch, history)
 }
 
 // schema returns the schema with ids assigned.
@@ -75,7 +96,7 @@ func (s *TableSpec) schema(limits schema.Limits) (*schema.Schema, error) {
 	return schema.New(columns, key, limits)
 }
 
-func checkTableName(name string, max int) error {
+func checkName(thing, name string, max int) error {
 	reason := ""
 	switch {
 	case name == "":
@@ -87,14 +108,14 @@ func checkTableName(name string, max int) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: table name: %s", ErrInvalidArgument, reason)
+	return fmt.Errorf("%w: %s name: %s", ErrInvalidArgument, thing, reason)
 }
 
 // addTable writes a new table to the manifest and opens it.
-func (db *DB) addTable(ctx context.Context, name string, sch *schema.Schema) (*Table, error) {
+func (db *DB) addTable(ctx context.Context, name string, sch *schema.Schema, history time.Duration) (*Table, error) {
 	s := db.manifest.State()
 	mt := &manifest.Table{ID: s.NextTable, Name: name, State: manifest.TableLive, NextColumn: schema.ColumnID(sch.Len()),
-		Limits: db.opts.Limits, Versions: []manifest.SchemaVersion{{Version: 1, At: db.clock.Now(), NumKey: sch.NumKey()}}}
+		Limits: db.opts.Limits, Retention: history, Versions: []manifest.SchemaVersion{{Version: 1, At: db.clock.Now(), NumKey: sch.NumKey()}}}
 	for _, c := range sch.Columns() {
 		mt.Versions[0].Columns = append(mt.Versions[0].Columns, manifest.Column{Column: c})
 	}
@@ -102,11 +123,11 @@ func (db *DB) addTable(ctx context.Context, name string, sch *schema.Schema) (*T
 	if err := db.edit(ctx, &manifest.Edit{Tables: []*manifest.Table{mt}, AddTablets: []*manifest.Tablet{tab}}); err != nil {
 		return nil, fmt.Errorf("creating table %q: %w", name, err)
 	}
-	opened, err := tablet.Open(db.tabletEnv(s), tablet.State{ID: tablet.ID(tab.ID), Schema: sch, SchemaVersion: 1})
+	opened, err := tablet.Open(db.tabletEnv(s, history), tablet.State{ID: tablet.ID(tab.ID), Schema: sch, SchemaVersion: 1})
 	if err != nil {
 		return nil, fmt.Errorf("creating table %q: %w", name, err)
 	}
-	t := newTable(db, uint64(mt.ID), name, sch, 1, opened)
+	t := newTable(db, mt, sch, opened)
 	db.setTables(append(append([]*Table(nil), db.tableList()...), t))
 	return t, nil
 }
@@ -189,16 +210,7 @@ func (db *DB) removal(t *Table) *manifest.Edit {
 	id := manifest.TabletID(t.tablet.ID())
 	e := &manifest.Edit{ClockFloor: db.snapshot(), RemoveTablets: []manifest.TabletID{id}, RemoveTables: []manifest.TableID{manifest.TableID(t.id)}}
 	for _, m := range db.manifest.State().RowSets[id] {
-		e.RemoveFiles = appendFiles(e.RemoveFiles, m)
+		e.RemoveFiles = append(e.RemoveFiles, m.Files()...)
 	}
 	return e
-}
-
-func appendOnce[T comparable](list []T, x T) []T {
-	for _, y := range list {
-		if y == x {
-			return list
-		}
-	}
-	return append(list, x)
 }

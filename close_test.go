@@ -366,14 +366,17 @@ func TestC87DescriptorLimit(t *testing.T) {
 	fatal(t, j.check(db, durable))
 	fatal(t, checkVerify(db))
 
-	var hogs []*os.File // now there is none left
-	for {
-		f, err := os.Open(dir)
-		if err != nil {
-			break
+	var hogs []*os.File
+	hog := func() { // from now on there is no descriptor left, but what the store closes
+		for {
+			f, err := os.Open(dir)
+			if err != nil {
+				return
+			}
+			hogs = append(hogs, f)
 		}
-		hogs = append(hogs, f)
 	}
+	hog()
 	err := j.check(db, durable)
 	if errors.Is(err, minikudu.ErrCorruption) || err != nil && !errors.Is(err, syscall.EMFILE) {
 		t.Errorf("reads without descriptors: %v", err)
@@ -383,6 +386,7 @@ func TestC87DescriptorLimit(t *testing.T) {
 	}
 	tab, err := db.Table("a")
 	fatal(t, err)
+	hog()
 	if err := tab.Flush(ctx); err == nil || errors.Is(err, minikudu.ErrCorruption) || !errors.Is(err, syscall.EMFILE) {
 		t.Errorf("a flush without descriptors: %v", err)
 	}

@@ -20,8 +20,8 @@ type CompactResult struct {
 }
 
 // Compact writes what the table holds in memory, then merges rowsets until the policy
-// of package compaction finds no gain, and rewrites those with deleted rows or with
-// files of changes. Writers and readers go on meanwhile; what they change while it runs
+// of package compaction finds no gain, rewrites those with rows that were deleted, or history
+// that ended, before the table's history begins, and folds changes into the columns. Writers and readers go on meanwhile; what they change while it runs
 // may be left for the next time. It shares the table with compactions in the background:
 // one merges at a time.
 func (t *Table) Compact(ctx context.Context) (*CompactResult, error) {
@@ -30,13 +30,12 @@ func (t *Table) Compact(ctx context.Context) (*CompactResult, error) {
 		if err := t.db.flushTable(ctx, t, "asked"); err != nil {
 			return err
 		}
-		if err := t.compact(ctx, res, t.planned); err != nil {
-			return err
+		for _, next := range []func() *step{t.planned, t.expired, t.waste(), t.folds(nil), t.planned} {
+			if err := t.compact(ctx, res, next); err != nil {
+				return err
+			}
 		}
-		if err := t.compact(ctx, res, t.waste()); err != nil {
-			return err
-		}
-		return t.compact(ctx, res, t.planned)
+		return nil
 	})
 }
 
@@ -72,7 +71,7 @@ func (t *Table) planned() *step {
 	return nil
 }
 
-// waste returns the merges of the rowsets that hold something reclaimable when it is
+// waste returns the merges of the rowsets that hold something to be got rid of when it is
 // first called.
 func (t *Table) waste() func() *step {
 	var next func() *step
@@ -84,12 +83,12 @@ func (t *Table) waste() func() *step {
 	}
 }
 
-// wasteful returns the rowsets that hold something reclaimable now, each on its own.
+// wasteful returns the rowsets that a rewrite would rid of something, each on its own.
 func (t *Table) wasteful() (out [][]*diskrowset.RowSet) {
-	sets, layout := t.tablet.Layout()
-	for i := range sets {
-		if layout[i].Reclaimable > 0 {
-			out = append(out, sets[i:i+1])
+	upkeep, _ := t.tablet.Upkeep()
+	for _, u := range upkeep {
+		if u.Stale {
+			out = append(out, []*diskrowset.RowSet{u.Set})
 		}
 	}
 	return out
@@ -163,6 +162,56 @@ func (t *Table) whileOthersRest(ctx context.Context, f func() error) error {
 	return f()
 }
 
+// CompactDeltas folds the changes of columns that are in files into the columns' base data,
+// rowset by rowset: major delta compaction. No names stand for all columns that changed.
+// What is replaced stays readable as history; deletions and changes of other columns stay as
+// they are.
+func (t *Table) CompactDeltas(ctx context.Context, columns ...string) error {
+	var cols []int
+	if len(columns) > 0 {
+		var err error
+		if cols, err = t.columns(columns); err != nil {
+			return err
+		}
+	}
+	return t.maintain(func() error { return t.compact(ctx, &CompactResult{}, t.folds(cols)) })
+}
+
+// folds returns the major delta compactions of the rowsets that there are when it is first
+// called, one after the other.
+func (t *Table) folds(cols []int) func() *step {
+	var sets []*diskrowset.RowSet
+	begun := false
+	return func() *step {
+		if !begun {
+			sets, begun = t.tablet.RowSets(), true
+		}
+		for len(sets) > 0 {
+			rs := sets[0]
+			if sets = sets[1:]; len(rs.ChangedColumns()) > 0 {
+				return &step{kind: compaction.CompactMajor, rowset: rs, columns: cols}
+			}
+		}
+		return nil
+	}
+}
+
+// expiredStep is the deletion of the first history that has expired, nil for none.
+func (t *Table) expiredStep(upkeep []tablet.Upkeep) *step {
+	for _, u := range upkeep {
+		if u.Expired > 0 {
+			return &step{kind: compaction.DropHistory, rowset: u.Set}
+		}
+	}
+	return nil
+}
+
+// expired is the next deletion of history that has expired, nil for none.
+func (t *Table) expired() *step {
+	upkeep, _ := t.tablet.Upkeep()
+	return t.expiredStep(upkeep)
+}
+
 // compactStep does the step that next returns, and reports whether there may be more to do.
 func (t *Table) compactStep(ctx context.Context, res *CompactResult, next func() *step) (more bool, err error) {
 	s := next()
@@ -172,7 +221,15 @@ func (t *Table) compactStep(ctx context.Context, res *CompactResult, next func()
 	s.table, s.reason = t, "asked"
 	ctx, cancel := t.db.untilClose(ctx)
 	defer cancel()
-	m, err := t.db.merge(ctx, s)
+	var m merged
+	switch s.kind {
+	case compaction.CompactMajor:
+		m, err = t.db.foldDeltas(ctx, s)
+	case compaction.DropHistory:
+		m, err = t.db.dropHistory(ctx, s)
+	default:
+		m, err = t.db.merge(ctx, s)
+	}
 	if err != nil {
 		return false, t.db.closedError(err)
 	}
@@ -252,6 +309,30 @@ func (db *DB) mergeDeltas(ctx context.Context, s *step) error {
 		s.table.planner.spend(in)
 	}
 	return err
+}
+
+// foldDeltas folds the changes of the step's rowset that are in files into its columns.
+func (db *DB) foldDeltas(ctx context.Context, s *step) (m merged, err error) {
+	m.progress = true
+	err = db.job(s, func(info *CompactionInfo) (err error) {
+		m.Compacted, err = s.table.tablet.CompactMajor(ctx, s.rowset, s.columns)
+		info.Inputs, info.Outputs, info.BytesIn, info.BytesOut = m.Inputs, m.Outputs, m.BytesIn, m.BytesOut
+		return err
+	})
+	if err == nil && s.reason != "asked" {
+		s.table.planner.spend(m.BytesIn)
+	}
+	return m, err
+}
+
+// dropHistory deletes the history of the step's rowset that has expired.
+func (db *DB) dropHistory(ctx context.Context, s *step) (m merged, err error) {
+	m.progress = true
+	return m, db.job(s, func(info *CompactionInfo) (err error) {
+		info.Inputs = 1
+		info.BytesIn, err = s.table.tablet.DropHistory(ctx, s.rowset)
+		return err
+	})
 }
 
 // job does a step that compacts and reports it.

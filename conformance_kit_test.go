@@ -44,6 +44,12 @@ func newRig(t testing.TB, o minikudu.Options, spec minikudu.TableSpec) *rig {
 	return r
 }
 
+// forgetful returns the table without history.
+func forgetful(spec minikudu.TableSpec) minikudu.TableSpec {
+	spec.History = minikudu.NoHistory
+	return spec
+}
+
 // restart closes the store and opens it again.
 func (r *rig) restart() {
 	r.Helper()

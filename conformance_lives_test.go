@@ -259,7 +259,7 @@ func TestC38HostsDeletedWhole(t *testing.T) {
 	hosts := []string{"aaa", "cpu", "mem", "zzz"}
 	for _, dead := range [][]string{{"cpu"}, {"aaa"}, {"zzz"}, {"cpu", "mem"}, hosts} {
 		t.Run(fmt.Sprint(dead), func(t *testing.T) {
-			r := newRig(t, minikudu.Options{}, metricSpec())
+			r := newRig(t, minikudu.Options{}, forgetful(metricSpec()))
 			var want [][]any
 			for _, h := range hosts {
 				for i := range 20 {
@@ -291,7 +291,7 @@ func TestC38HostsDeletedWhole(t *testing.T) {
 }
 
 func TestC42MergesWithoutOutput(t *testing.T) {
-	r := newRig(t, minikudu.Options{}, kvSpec())
+	r := newRig(t, minikudu.Options{}, forgetful(kvSpec()))
 	for k := range 3 {
 		r.insert([]any{k, k})
 		r.flush()
@@ -316,7 +316,7 @@ func TestC42MergesWithoutOutput(t *testing.T) {
 }
 
 func TestC45NothingToWriteLeavesNoFile(t *testing.T) {
-	r := newRig(t, minikudu.Options{}, kvSpec())
+	r := newRig(t, minikudu.Options{}, forgetful(kvSpec()))
 	r.flush()
 	before := r.rowsetFiles()
 	rounds := 1000
@@ -347,7 +347,7 @@ func TestC45NothingToWriteLeavesNoFile(t *testing.T) {
 }
 
 func TestC96DeletedAndRewrittenRowsFreeTheirSpace(t *testing.T) {
-	r := newRig(t, minikudu.Options{}, textSpec())
+	r := newRig(t, minikudu.Options{}, forgetful(textSpec()))
 	bytes := func() int64 {
 		s, err := r.tab.Stats(ctx)
 		if err != nil {

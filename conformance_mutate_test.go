@@ -261,7 +261,7 @@ func TestItem44UpdatesOfOneRow(t *testing.T) {
 }
 
 func TestItem52DeletesAfterFlushedUpdates(t *testing.T) {
-	r := newRig(t, minikudu.Options{}, kvSpec())
+	r := newRig(t, minikudu.Options{}, forgetful(kvSpec()))
 	for k := range 100 {
 		r.insert([]any{k, k})
 	}

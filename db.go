@@ -33,6 +33,7 @@ type DB struct {
 	files     *filecache.Cache
 	pages     *diskrowset.Pages
 	memory    *memoryGate
+	readers   mvcc.Readers // snapshots in use; safe on its own
 	replayEnd wal.Position // where the log ended at open
 	orphans   []string     // during an open: rowset files that no edit names
 

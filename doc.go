@@ -23,6 +23,12 @@
 // background, or when [Table.Compact] asks for it, rowsets and their changes are merged
 // into new ones (package compaction).
 //
+// # The past
+//
+// A table keeps what was deleted or replaced for [TableSpec].History. [Query].AsOf reads
+// the state at a time, [Table.Diff] what changed between two. A [Snapshot] holds a state
+// while the process lives, [DB.Pin] until [DB.Unpin].
+//
 // # Lock order
 //
 // Of locks that are held together: DB.catalog.change, a table's turn to be compacted,

@@ -29,6 +29,8 @@ var (
 	ErrIllegalState = tablet.ErrIllegalState
 	// ErrOverflow: a sum does not fit its type; the message names the column.
 	ErrOverflow = errors.New("overflow")
+	// ErrHistoryExpired: a read of a past that is not kept any more; see TableSpec.History.
+	ErrHistoryExpired = errors.New("history expired")
 	// ErrClosed: the DB was closed.
 	ErrClosed = errors.New("closed")
 	// ErrReadOnly: the DB was opened read-only.

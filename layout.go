@@ -7,6 +7,7 @@ import (
 
 	"github.com/minikudu/minikudu/compaction"
 	"github.com/minikudu/minikudu/encoding"
+	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
 )
 
@@ -43,9 +44,7 @@ func (t *Table) Layout(ctx context.Context) ([]RowSetInfo, error) {
 		m := rs.Meta()
 		info := RowSetInfo{ID: uint64(m.ID), Rows: m.Rows, LiveRows: rs.Live(), Bytes: m.EncodedBytes(), RedoFiles: len(m.Redo),
 			DeltaEntries: rs.DeltaEntries(), DeltaBytes: rs.MemoryBytes()}
-		for i := range m.Redo {
-			info.RedoBytes += m.Redo[i].Section.Length
-		}
+		info.RedoBytes = deltaBytes(m.Redo)
 		info.Bytes += info.RedoBytes
 		var err error
 		if info.MinKey, err = t.keyTexts(m.MinKey); err == nil {
@@ -60,6 +59,14 @@ func (t *Table) Layout(ctx context.Context) ([]RowSetInfo, error) {
 		out[i].Start, out[i].End = r.Start, r.End
 	}
 	return out, nil
+}
+
+// deltaBytes returns the bytes of files of changes or of history.
+func deltaBytes(files []rowset.DeltaFile) (n int64) {
+	for i := range files {
+		n += files[i].Section.Length
+	}
+	return n
 }
 
 // keyTexts returns the cells of an encoded key as text.

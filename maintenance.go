@@ -119,16 +119,18 @@ func (t *Table) takeTurn(ctx context.Context) error {
 	return t.turn.take(ctx, t.db.gate.shut)
 }
 
-// GC deletes the rowsets of the table that have no live row, and rewrites nothing else.
-// Deletions in memory count.
+// GC deletes what needs no rewriting: the rowsets of the table all of whose rows were
+// deleted before its history begins, and the files of history that has expired. Deletions in
+// memory count.
 func (t *Table) GC(ctx context.Context) (*CompactResult, error) {
 	res := &CompactResult{}
 	return res, t.maintain(func() error {
 		return t.compact(ctx, res, func() *step {
-			if dead := deadSets(t); len(dead) > 0 {
+			upkeep, _ := t.tablet.Upkeep()
+			if dead := deadSets(upkeep); len(dead) > 0 {
 				return &step{kind: compaction.DropRowSet, plan: &mergePlan{inputs: dead}}
 			}
-			return nil
+			return t.expiredStep(upkeep)
 		})
 	})
 }

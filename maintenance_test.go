@@ -62,7 +62,7 @@ func newUpkeep(t *testing.T, o minikudu.Options) *upkeep {
 	u.db = mustOpen(t, "store", &o)
 	t.Cleanup(func() { _ = u.db.Close() })
 	var err error
-	u.tab, err = u.db.CreateTable(ctx, "t", kvSpec())
+	u.tab, err = u.db.CreateTable(ctx, "t", forgetful(kvSpec()))
 	fatal(t, err)
 	return u
 }
@@ -253,7 +253,7 @@ func TestSchedulerReasons(t *testing.T) {
 				}
 				if c.kind == compaction.CompactMinor {
 					if m := u.db.Metrics(); all[0].Inputs != 8 || all[0].Outputs != 1 || m.MinorCompactions != 1 || m.DeltaFiles != 1 ||
-						m.RedoBytes != m.MinorCompactionBytes || m.MinorCompactedBytes != m.DeltaBytes {
+						m.ChangeBytes != m.MinorCompactionBytes || m.MinorCompactedBytes != m.DeltaBytes {
 						t.Errorf("%+v, %+v", all[0], m)
 					}
 					if u.files() != 2 {
@@ -590,6 +590,49 @@ func TestTinyFlushesSettle(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Deleted rows and history go by themselves once they are older than the table's history,
+// and what a snapshot holds goes when that is closed.
+func TestHistoryGoesByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUpkeep(t, minikudu.Options{})
+		spec := kvSpec()
+		spec.History = time.Hour
+		tab, err := u.db.CreateTable(ctx, "kept", spec)
+		fatal(t, err)
+		u.tab = tab
+		u.flushed(keys(0, 1000)...)
+		_, err = u.db.UpdateWhere(ctx, tab, nil, map[string]any{"val": 7}, nil)
+		fatal(t, err)
+		fatal(t, tab.Flush(ctx))
+		fatal(t, u.db.WaitSettled(ctx))
+		m := u.db.Metrics()
+		if m.MajorCompactions != 1 || m.HistoryBytes == 0 || m.ChangeBytes != 0 {
+			t.Fatalf("changes are not folded: %+v", m)
+		}
+		time.Sleep(50 * time.Minute)
+		if synctest.Wait(); u.db.Metrics().HistoryBytes != m.HistoryBytes {
+			t.Fatal("history is gone too early")
+		}
+		time.Sleep(20 * time.Minute)
+		if synctest.Wait(); u.db.Metrics().HistoryBytes != 0 || u.db.Metrics().HistoryDrops != 1 {
+			t.Fatalf("history is still there: %+v", u.db.Metrics())
+		}
+		held, err := u.db.Snapshot()
+		fatal(t, err)
+		u.delete(nil)
+		fatal(t, tab.Flush(ctx))
+		time.Sleep(2 * time.Hour)
+		if synctest.Wait(); u.files() == 0 || count(t, tab, minikudu.Query{AsOf: held.Timestamp()}) != 1000 {
+			t.Fatal("a held snapshot lost its rows")
+		}
+		held.Close()
+		time.Sleep(time.Minute)
+		if synctest.Wait(); u.files() != 0 || u.db.Metrics().RowSetDrops != 1 {
+			t.Fatalf("%d files are left", u.files())
+		}
+	})
 }
 
 // Flushes of rows that are dead already leave nothing.

@@ -10,12 +10,12 @@ import (
 
 // metrics are the counters of a DB.
 type metrics struct {
-	commits, rows, gets, scans, scannedRows atomic.Int64
-	flushes, flushedRows, flushedBytes      atomic.Int64
-	flushedFiles, backgroundErrors          atomic.Int64
-	deltaFlushes, deltaBytes                atomic.Int64
-	userBytes                               atomic.Int64
-	merges, minors, drops                   compactionMetrics
+	commits, rows, gets, scans, scannedRows  atomic.Int64
+	flushes, flushedRows, flushedBytes       atomic.Int64
+	flushedFiles, backgroundErrors           atomic.Int64
+	deltaFlushes, deltaBytes                 atomic.Int64
+	userBytes                                atomic.Int64
+	merges, minors, majors, drops, histories compactionMetrics
 }
 
 // compactionMetrics are the counters of compactions of one kind.
@@ -27,6 +27,10 @@ func (m *metrics) compacted(i *CompactionInfo) {
 	switch i.Kind {
 	case compaction.CompactMinor:
 		c = &m.minors
+	case compaction.CompactMajor:
+		c = &m.majors
+	case compaction.DropHistory:
+		c = &m.histories
 	case compaction.DropRowSet:
 		c = &m.drops
 	}
@@ -65,6 +69,10 @@ type Metrics struct {
 	MinorCompactions     int64 // merges of files of changes
 	MinorCompactedBytes  int64 // bytes of the files that they read
 	MinorCompactionBytes int64 // bytes of the files that they wrote
+	MajorCompactions     int64 // foldings of changes into columns
+	MajorCompactedBytes  int64 // bytes of the columns and changes that they read
+	MajorCompactionBytes int64 // bytes of the files that they wrote
+	HistoryDrops         int64 // rowsets of which expired history was deleted
 	RowSetDrops          int64 // deletions of rowsets without live rows
 	DroppedBytes         int64 // bytes of the rowset files that went
 
@@ -75,8 +83,9 @@ type Metrics struct {
 	RowSets      int
 	RowSetBytes  int64 // bytes of the rowset files in use
 	DeltaFiles   int   // files of changes in use
-	RedoBytes    int64 // bytes of them
-	WasteBytes   int64 // bytes of both that compactions could free now
+	ChangeBytes  int64 // bytes of files of changes that are not merged yet
+	HistoryBytes int64 // bytes of files of history
+	WasteBytes   int64 // bytes of all of these that compactions could free now
 	UserBytes    int64 // bytes of batches as they were logged
 	LogBytes     int64 // bytes of log segments
 	LogSyncs     int64 // syncs of the log
@@ -94,13 +103,13 @@ type Metrics struct {
 // WrittenBytes returns the bytes of rowset files and files of changes that flushes and
 // compactions wrote.
 func (m *Metrics) WrittenBytes() int64 {
-	return m.FlushedBytes + m.DeltaBytes + m.CompactionBytes + m.MinorCompactionBytes
+	return m.FlushedBytes + m.DeltaBytes + m.CompactionBytes + m.MinorCompactionBytes + m.MajorCompactionBytes
 }
 
 // WriteAmplification returns the bytes written to rowset files and files of changes since
 // Open, for each byte of those in use now; 0 without any.
 func (m *Metrics) WriteAmplification() float64 {
-	if live := m.RowSetBytes + m.RedoBytes; live > 0 {
+	if live := m.RowSetBytes + m.ChangeBytes + m.HistoryBytes; live > 0 {
 		return float64(m.WrittenBytes()) / float64(live)
 	}
 	return 0
@@ -109,7 +118,7 @@ func (m *Metrics) WriteAmplification() float64 {
 // SpaceAmplification returns the bytes of rowset files and files of changes in use, for
 // each byte that compactions could not free; 0 without any.
 func (m *Metrics) SpaceAmplification() float64 {
-	used := m.RowSetBytes + m.RedoBytes
+	used := m.RowSetBytes + m.ChangeBytes + m.HistoryBytes
 	if rest := used - m.WasteBytes; rest > 0 {
 		return float64(used) / float64(rest)
 	}
@@ -134,6 +143,8 @@ func (db *DB) Metrics() Metrics {
 		DeltaFlushes: db.metrics.deltaFlushes.Load(), DeltaBytes: db.metrics.deltaBytes.Load(), Compactions: db.metrics.merges.steps.Load(),
 		CompactedBytes: db.metrics.merges.in.Load(), CompactionBytes: db.metrics.merges.out.Load(),
 		MinorCompactions: db.metrics.minors.steps.Load(), MinorCompactedBytes: db.metrics.minors.in.Load(),
+		MajorCompactions: db.metrics.majors.steps.Load(), MajorCompactedBytes: db.metrics.majors.in.Load(),
+		MajorCompactionBytes: db.metrics.majors.out.Load(), HistoryDrops: db.metrics.histories.steps.Load(),
 		MinorCompactionBytes: db.metrics.minors.out.Load(), RowSetDrops: db.metrics.drops.steps.Load(), DroppedBytes: db.metrics.drops.in.Load(),
 		RunningFlushes: int(db.background.flushes.Load()), RunningCompactions: int(db.background.compactions.Load()),
 		UserBytes: db.metrics.userBytes.Load(), LongestStall: time.Duration(db.memory.longest.Load()),
@@ -149,7 +160,8 @@ func (db *DB) Metrics() Metrics {
 		for i, rs := range sets {
 			meta := rs.Meta()
 			m.RowSets, m.RowSetBytes = m.RowSets+1, m.RowSetBytes+meta.EncodedBytes()
-			m.DeltaFiles, m.RedoBytes = m.DeltaFiles+len(meta.Redo), m.RedoBytes+redoBytes(meta)
+			m.DeltaFiles, m.ChangeBytes = m.DeltaFiles+len(meta.Redo), m.ChangeBytes+deltaBytes(meta.Redo)
+			m.HistoryBytes += deltaBytes(meta.Undo)
 			m.WasteBytes += layout[i].Reclaimable
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/minikudu/minikudu"
 	"github.com/minikudu/minikudu/internal/testkit"
@@ -56,7 +57,8 @@ func (m image) clone() image {
 	return out
 }
 
-func (m image) play(o mop) {
+// play plays an operation and reports whether it changed something.
+func (m image) play(o mop) bool {
 	if m[o.tab] == nil {
 		m[o.tab] = map[int]cells{}
 	}
@@ -64,43 +66,89 @@ func (m image) play(o mop) {
 	switch {
 	case o.op == minikudu.OpDeleteIgnore:
 		delete(m[o.tab], o.k)
-		return
+		return live
 	case live && o.op == minikudu.OpInsertIgnore, !live && o.op == minikudu.OpUpdateIgnore:
-		return
+		return false
 	}
 	row.n = o.n
 	if o.s != "" {
 		row.s = o.s
 	}
 	m[o.tab][o.k] = row
+	return true
+}
+
+// chapter is the rows from a batch on.
+type chapter struct {
+	rows    image
+	touched map[string]map[int]bool // the keys that the batch changed, by table
+	at      minikudu.Timestamp      // of the commit; 0 as long as it is not acknowledged
+}
+
+// after returns the chapter that a batch leads to.
+func (c *chapter) after(ops []mop) chapter {
+	next := chapter{rows: c.rows.clone(), touched: map[string]map[int]bool{}}
+	for _, o := range ops {
+		if next.touched[o.tab] == nil {
+			next.touched[o.tab] = map[int]bool{}
+		}
+		if next.rows.play(o) {
+			next.touched[o.tab][o.k] = true
+		}
+	}
+	for tab, keys := range next.touched {
+		maps.DeleteFunc(keys, func(k int, _ bool) bool { // what lived within the batch only was never there
+			_, before := c.rows[tab][k]
+			_, now := next.rows[tab][k]
+			return !before && !now
+		})
+	}
+	return next
 }
 
 // story is what a single writer did: the state after every batch it began, how many of
-// them were acknowledged, and the tables there are.
+// them were acknowledged, and the tables and pins there are.
 type story struct {
-	mu     sync.Mutex
-	states []image
-	acked  int
-	tables map[string]tableState
+	mu       sync.Mutex
+	chapters []chapter
+	acked    int
+	tables   map[string]tableState
+	pins     map[string]pinned
+	held     []minikudu.Timestamp // of snapshots in use
+	ahead    time.Duration        // how far the store's clock is ahead
 }
 
-func newStory() *story { return &story{states: []image{{}}, tables: map[string]tableState{}} }
+func newStory() *story {
+	return &story{chapters: []chapter{{rows: image{}}}, tables: map[string]tableState{}, pins: map[string]pinned{}}
+}
 
 // fixed returns a story that begins with a state.
-func fixed(m image) *story { return &story{states: []image{m}} }
-
-// now returns the state after the last batch begun.
-func (s *story) now() image {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.states[len(s.states)-1]
+func fixed(m image) *story {
+	return &story{chapters: []chapter{{rows: m}}, pins: map[string]pinned{}}
 }
 
-// span is the part of a story that a crash may leave: one of its states, and the tables.
+// time is the store's clock.
+func (s *story) time() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().Add(s.ahead)
+}
+
+// pass lets time pass.
+func (s *story) pass(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ahead += d
+}
+
+// span is the part of a story that a crash may leave: one of its states, the tables, and
+// the pins that must be there.
 type span struct {
 	story    *story
 	from, to int
 	tables   map[string]tableState
+	pins     map[string]pinned
+	ahead    time.Duration
 }
 
 // span returns the states from the last one acknowledged, or from the first, to the
@@ -108,18 +156,25 @@ type span struct {
 func (s *story) span(acked bool) span {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := span{story: s, to: len(s.states), tables: maps.Clone(s.tables)}
+	p := span{story: s, to: len(s.chapters), tables: maps.Clone(s.tables), pins: maps.Clone(s.pins), ahead: s.ahead}
 	if acked {
 		p.from = s.acked
 	}
 	return p
 }
 
-// states returns the states of the span.
-func (p span) states() []image {
+// until returns the chapters up to the end of the span.
+func (p span) until() []chapter {
 	p.story.mu.Lock()
 	defer p.story.mu.Unlock()
-	return p.story.states[p.from:p.to]
+	return p.story.chapters[:p.to]
+}
+
+// last returns the state after the last batch begun.
+func (s *story) last() chapter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.chapters[len(s.chapters)-1]
 }
 
 func (s *story) setTable(name string, state tableState) {
@@ -128,11 +183,15 @@ func (s *story) setTable(name string, state tableState) {
 	s.tables[name] = state
 }
 
-// create makes tables.
+// create makes tables; "b" keeps no history.
 func (s *story) create(db *minikudu.DB, names ...string) error {
 	for _, name := range names {
 		s.setTable(name, creating)
-		if _, err := db.CreateTable(ctx, name, changeSpec()); err != nil {
+		spec := changeSpec()
+		if name == "b" {
+			spec = forgetful(spec)
+		}
+		if _, err := db.CreateTable(ctx, name, spec); err != nil {
 			return err
 		}
 		s.setTable(name, present)
@@ -152,7 +211,7 @@ func (s *story) drop(db *minikudu.DB, name string) error {
 // commit commits the operations as one batch.
 func (s *story) commit(db *minikudu.DB, ops ...mop) error {
 	var b minikudu.WriteBatch
-	next := s.now().clone()
+	last := s.last()
 	for _, o := range ops {
 		tab, err := db.Table(o.tab)
 		if err != nil {
@@ -166,18 +225,19 @@ func (s *story) commit(db *minikudu.DB, ops ...mop) error {
 			}
 		}
 		b.Add(tab, o.op, row)
-		next.play(o)
 	}
 	s.mu.Lock()
-	s.states = append(s.states, next)
-	number := len(s.states) - 1
+	s.chapters = append(s.chapters, last.after(ops))
+	number := len(s.chapters) - 1
 	s.mu.Unlock()
-	if _, err := db.Commit(ctx, &b, nil); err != nil {
+	res, err := db.Commit(ctx, &b, nil)
+	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.acked = number
+	s.chapters[number].at = res.Timestamp
 	return nil
 }
 
@@ -220,34 +280,46 @@ func checkGets(tab *minikudu.Table, n int, want map[int]cells) error {
 	return nil
 }
 
-// check requires that the store is in one of the states, and returns it.
+// check requires that the store is in one of the states, now and at times of the past,
+// and returns it.
 func (s span) check(db *minikudu.DB) (image, error) {
-	got := image{}
+	got, last, err := s.checkNow(db)
+	if err != nil {
+		return nil, err
+	}
+	return got, s.checkPast(db, last)
+}
+
+// checkNow requires that the store is in one of the states, and returns it and the first
+// chapter that it can be.
+func (s span) checkNow(db *minikudu.DB) (got image, at int, err error) {
+	got = image{}
 	for _, name := range []string{"a", "b", "c"} {
 		tab, err := db.Table(name)
 		there := err == nil
 		if st, known := s.tables[name]; known && (st == present && !there || st == absent && there) {
-			return nil, fmt.Errorf("table %s: there %v, but its state is %d", name, there, st)
+			return nil, 0, fmt.Errorf("table %s: there %v, but its state is %d", name, there, st)
 		}
 		if !there {
 			continue
 		}
 		if got[name], err = readImage(tab); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if err := checkGets(tab, 40, got[name]); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	var diffs []string
-	for _, want := range slices.Backward(s.states()) {
-		d := difference(got, want)
+	chapters := s.until()
+	for i := s.from; i < s.to; i++ {
+		d := difference(got, chapters[i].rows)
 		if d == "" {
-			return got, nil
+			return got, i, nil
 		}
 		diffs = append(diffs, d)
 	}
-	return nil, fmt.Errorf("not one of the %d states; from the last one: %s", s.to-s.from, strings.Join(diffs[:min(2, len(diffs))], "; or "))
+	return nil, 0, fmt.Errorf("not one of the %d states; up to the last one: %s", s.to-s.from, strings.Join(diffs[max(0, len(diffs)-2):], "; or "))
 }
 
 // difference says how the tables that are there differ from what is wanted.
@@ -278,13 +350,13 @@ type instant struct {
 // recover opens the clone, compares, changes it, compacts it, and opens it once more.
 func (m *instant) recover(o *minikudu.Options) error {
 	opts := *o
-	opts.FS = m.fs
+	st := &story{ahead: m.span.ahead}
+	opts.FS, opts.Now = m.fs, st.time
 	db, err := minikudu.Open("store", &opts)
 	if err != nil {
 		return err
 	}
-	var now image
-	now, err = m.goOn(db)
+	err = m.goOn(db, st)
 	if cerr := db.Close(); err == nil {
 		err = cerr
 	}
@@ -295,28 +367,42 @@ func (m *instant) recover(o *minikudu.Options) error {
 		return fmt.Errorf("second open: %w", err)
 	}
 	defer db.Close()
-	if _, err := fixed(now).span(true).check(db); err != nil {
+	if _, err := st.span(true).check(db); err != nil {
 		return fmt.Errorf("second open: %w", err)
 	}
 	return checkVerify(db)
 }
 
-// goOn compares, and requires that the recovered store takes changes of every kind.
-func (m *instant) goOn(db *minikudu.DB) (image, error) {
-	now, err := m.span.check(db)
+// goOn compares, and requires that the recovered store takes changes of every kind. st
+// becomes the story from there on.
+func (m *instant) goOn(db *minikudu.DB, st *story) error {
+	now, at, err := m.span.checkNow(db)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	st.chapters = append(slices.Clone(m.span.until()[:at]), chapter{rows: now, touched: m.span.until()[at].touched, at: m.span.until()[at].at})
+	st.acked, st.pins = at, map[string]pinned{}
+	for _, p := range db.Pins() {
+		st.pins[p.Name] = pinned{p.Timestamp, -1}
+	}
+	for name, want := range m.span.pins {
+		if got := st.pins[name]; got.at != want.at {
+			return fmt.Errorf("pin %s: %d, want %d", name, got.at, want.at)
+		}
+		st.pins[name] = pinned{want.at, min(want.chapter, at)}
+	}
+	if err := st.span(true).checkPast(db, at); err != nil {
+		return err
 	}
 	if err := checkVerify(db); err != nil {
-		return nil, err
+		return err
 	}
-	st := fixed(now)
 	tab, err := db.Table("a")
 	if errors.Is(err, minikudu.ErrNotFound) {
 		tab, err = db.CreateTable(ctx, "a", changeSpec())
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	steps := [][]mop{
 		{ups("a", 1, 9001), upd("a", 2, 9002), del("a", 3), ins("a", 4, 9004), ups("a", 39, 9039)},
@@ -324,24 +410,34 @@ func (m *instant) goOn(db *minikudu.DB) (image, error) {
 	}
 	for i, ops := range steps {
 		if err := st.commit(db, ops...); err != nil {
-			return nil, err
+			return err
 		}
 		if _, err := st.span(true).check(db); err != nil {
-			return nil, fmt.Errorf("after more changes: %w", err)
+			return fmt.Errorf("after more changes: %w", err)
 		}
 		if i == 0 {
-			err = tab.Flush(ctx)
+			err = errors.Join(tab.Flush(ctx), tab.CompactDeltas(ctx))
 		} else {
 			_, err = tab.Compact(ctx)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if _, err := st.span(true).check(db); err != nil {
-			return nil, fmt.Errorf("after flush or compaction: %w", err)
+			return fmt.Errorf("after flush or compaction: %w", err)
 		}
 	}
-	return st.now(), checkVerify(db)
+	st.pass(time.Hour)
+	if err := st.commit(db, upd("a", 1, 9100), ups("a", 2, 9101)); err != nil {
+		return err
+	}
+	if _, err := tab.Compact(ctx); err != nil {
+		return err
+	}
+	if _, err := st.span(true).check(db); err != nil {
+		return fmt.Errorf("after history expired: %w", err)
+	}
+	return checkVerify(db)
 }
 
 // instants collects clones at calls of a wrapped file system.
@@ -369,6 +465,7 @@ func (in *instants) take(what string) {
 	fs := in.clone(in.mem, uint64(len(in.all)))
 	after := in.story.span(in.acked)
 	before.to = after.to // nothing that began later can be there
+	maps.DeleteFunc(before.pins, func(name string, _ pinned) bool { _, ok := after.pins[name]; return !ok })
 	in.all = append(in.all, instant{what, fs, before})
 }
 
@@ -392,7 +489,8 @@ func recoverEach(t *testing.T, all []instant, step int, o *minikudu.Options) {
 	}
 }
 
-// changeScript is everything that changes rows, as one writer does it in four sessions.
+// changeScript is everything that changes rows, what is kept of their past, and the clock, as one
+// writer does it in four sessions.
 func changeScript(s *story) [][]func(*minikudu.DB) error {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	next := int64(0)
@@ -437,6 +535,17 @@ func changeScript(s *story) [][]func(*minikudu.DB) error {
 	minor := func(name string) func(*minikudu.DB) error {
 		return on(name, func(t *minikudu.Table) error { return t.CompactMinor(ctx) })
 	}
+	fold := func(name string, columns ...string) func(*minikudu.DB) error {
+		return on(name, func(t *minikudu.Table) error { return t.CompactDeltas(ctx, columns...) })
+	}
+	pin := func(name string) func(*minikudu.DB) error {
+		return func(db *minikudu.DB) error { return s.pin(db, name) }
+	}
+	unpin := func(name string) func(*minikudu.DB) error {
+		return func(db *minikudu.DB) error { return s.unpin(db, name) }
+	}
+	expire := func(*minikudu.DB) error { s.pass(time.Hour); return nil }
+	check := func(db *minikudu.DB) error { _, err := s.span(true).check(db); return err }
 	create := func(name string) func(*minikudu.DB) error {
 		return func(db *minikudu.DB) error { return s.create(db, name) }
 	}
@@ -444,13 +553,15 @@ func changeScript(s *story) [][]func(*minikudu.DB) error {
 		{create("a"), create("b"), commit(ins("a", 0, 1), ins("a", 1, 1), ins("a", 2, 1), ins("b", 0, 1)),
 			commit(upd("a", 0, 2)), commit(del("a", 1)), commit(ins("a", 1, 3)), flush("a"), // revived in the active memory
 			commit(del("a", 2)), commit(ins("a", 2, 4)), commit(upd("a", 2, 5), upd("b", 0, 5)), flush("a"), // lives again beside a ghost on disk
-			commit(del("a", 2), ins("a", 2, 6)), commit(del("a", 0)), flush("a"), compact("a"),
-			batches(12, "a", "b"), flush("a"), flush("b"), batches(12, "a", "b"), flush("a"), minor("a"), compact("a"), create("c"), batches(6, "a", "c"), flush("c"),
-			batches(6, "b", "c"), compact("b"), batches(4, "a", "b", "c"), compact("c"),
+			fold("a", "n"), commit(upd("a", 0, 6)), flush("a"), fold("a"), check,
+			commit(del("a", 2), ins("a", 2, 7)), commit(del("a", 0)), flush("a"), compact("a"), pin("early"),
+			batches(12, "a", "b"), flush("b"), fold("b"), batches(12, "a", "b"), flush("a"), minor("a"), fold("a", "s"), compact("a"), create("c"), batches(6, "a", "c"), flush("c"),
+			batches(6, "b", "c"), compact("b"), batches(4, "a", "b", "c"), compact("c"), check,
 			func(db *minikudu.DB) error { return s.drop(db, "c") }, batches(10, "a", "b"), flush("a"), batches(10, "a", "b")},
-		{compact("a"), batches(8, "a", "b"), flush("b"), batches(3, "a", "b")},
-		{flush("a"), minor("a"), compact("b"), compact("a")},
-		nil,
+		{check, compact("a"), batches(8, "a", "b"), flush("a"), fold("a"), pin("late"), flush("b"), batches(3, "a", "b"), check},
+		{flush("a"), minor("a"), expire, check, batches(3, "a", "b"), flush("a"), fold("a"), check, compact("b"), compact("a"), check,
+			unpin("early"), batches(3, "a"), check, compact("a"), check},
+		{check},
 	}
 }
 
@@ -466,8 +577,10 @@ func changeInstants(t *testing.T, o *minikudu.Options, acked bool, clone func(*v
 	in := &instants{mem: mem, story: s, acked: acked, clone: clone}
 	fs := errorfs.Wrap(mem)
 	fs.SetHook(in.hook)
+	opts := *o
+	opts.Now = s.time
 	for _, steps := range changeScript(s) {
-		fatal(t, session(fs, o, steps))
+		fatal(t, session(fs, &opts, steps))
 	}
 	fs.SetHook(nil)
 	in.take("the end")
@@ -482,10 +595,10 @@ func TestR10PowerCutAtEveryCallOfChanges(t *testing.T) {
 		seed       uint64
 		step       int
 	}{
-		{"sync, all is lost", minikudu.Sync, 0, 5},
-		{"sync, some survives", minikudu.Sync, 1, 7},
-		{"nosync, all is lost", minikudu.NoSync, 0, 7},
-		{"nosync, some survives", minikudu.NoSync, 2, 7},
+		{"sync, all is lost", minikudu.Sync, 0, 9},
+		{"sync, some survives", minikudu.Sync, 1, 11},
+		{"nosync, all is lost", minikudu.NoSync, 0, 11},
+		{"nosync, some survives", minikudu.NoSync, 2, 11},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := small(c.durability)
@@ -573,7 +686,7 @@ func TestR10CrashDuringReplayOfChangesAndItsFlushes(t *testing.T) {
 			if deltas == 0 || int(deltas) == flushes {
 				t.Fatalf("%d flushes, %d of them of changes: too few for this test", flushes, deltas)
 			}
-			recoverEach(t, in.all, 5, &minikudu.Options{FlushBytes: 150 << 10})
+			recoverEach(t, in.all, 7, &minikudu.Options{FlushBytes: 150 << 10})
 			t.Logf("%d flushes, %d of them of changes, crash at %d calls", flushes, deltas, len(in.all))
 		})
 	}

@@ -2,9 +2,12 @@ package minikudu_test
 
 import (
 	"fmt"
+	"iter"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/minikudu/minikudu"
 	"github.com/minikudu/minikudu/vfs"
@@ -19,11 +22,13 @@ type during struct {
 	db    *minikudu.DB
 	tab   *minikudu.Table
 	clone func(*vfs.Mem, uint64) *vfs.Mem
+	call  errorfs.Call   // at which something happens
+	after []func() error // to be done once the job has ended
 }
 
 // options have room for everything, so that nothing runs in the background.
 func (d *during) options() *minikudu.Options {
-	return &minikudu.Options{FS: d.fs, CompactionWorkers: -1}
+	return &minikudu.Options{FS: d.fs, Now: d.story.time, CompactionWorkers: -1}
 }
 
 func newDuring(setup func(d *during) error) (*during, error) {
@@ -61,6 +66,10 @@ func (d *during) compact() error {
 
 func (d *during) minor() error { return d.tab.CompactMinor(ctx) }
 
+func (d *during) fold() error { return d.tab.CompactDeltas(ctx) }
+
+func (d *during) foldOne() error { return d.tab.CompactDeltas(ctx, "n") }
+
 func (d *during) check() error {
 	_, err := d.story.span(true).check(d.db)
 	return err
@@ -70,17 +79,23 @@ func (d *during) check() error {
 // From the first action on that changed something, every call is an instant of a crash.
 func (d *during) run(job func(*during) error, act func(d *during, call int) (acted bool, err error)) (calls int, all []instant, err error) {
 	in := &instants{mem: d.mem, story: d.story, acked: true, clone: d.clone}
-	var busy, begun atomic.Bool
+	var begun atomic.Bool
+	var busy sync.Mutex // files are also made and removed in the background
+	var over bool
 	var failure error
 	d.fs.SetHook(func(c errorfs.Call) error {
 		if begun.Load() {
 			_ = in.hook(c)
 		}
-		if c.Kind == vfs.KindLog || !c.Op.Writes() || !busy.CompareAndSwap(false, true) {
+		if c.Kind == vfs.KindLog || !c.Op.Writes() || !busy.TryLock() {
 			return nil
 		}
-		defer busy.Store(false)
+		defer busy.Unlock()
+		if over {
+			return nil
+		}
 		calls++
+		d.call = c
 		acted, err := act(d, calls)
 		if err == nil && acted {
 			err = d.check()
@@ -95,8 +110,16 @@ func (d *during) run(job func(*during) error, act func(d *during, call int) (act
 	})
 	err = job(d)
 	d.fs.SetHook(nil)
+	busy.Lock()
+	over = true
+	busy.Unlock()
 	if err == nil {
 		err = failure
+	}
+	for _, f := range d.after {
+		if ferr := f(); err == nil {
+			err = ferr
+		}
 	}
 	if err == nil {
 		err = d.check()
@@ -178,6 +201,40 @@ func withManyFiles(d *during) error {
 	return d.commit(upd("a", 0, 600), del("a", 20))
 }
 
+// withHistory is withFiles with some of the changes folded into the base data, and later
+// ones of both lives in files and in memory.
+func withHistory(d *during) error {
+	if err := withFiles(d); err != nil {
+		return err
+	}
+	if err := d.fold(); err != nil {
+		return err
+	}
+	if err := d.commit(upd("a", 0, 300), upd("a", 31, 300), del("a", 7), upd("a", 2, 301), ins("a", 4, 302)); err != nil {
+		return err
+	}
+	if err := d.flush(); err != nil {
+		return err
+	}
+	return d.commit(upd("a", 31, 303), del("a", 9), del("a", 2))
+}
+
+// withExpired is withHistory after so long that the history has expired, except for what
+// a pin needs.
+func withExpired(d *during) error {
+	if err := withHistory(d); err != nil {
+		return err
+	}
+	if err := d.story.pin(d.db, "old"); err != nil {
+		return err
+	}
+	if err := d.commit(upd("a", 31, 306), del("a", 10), upd("a", 10, 307)); err != nil {
+		return err
+	}
+	d.story.pass(time.Hour)
+	return d.commit(upd("a", 31, 304), ins("a", 9, 305))
+}
+
 var duringCases = []struct {
 	name  string
 	setup func(*during) error
@@ -189,15 +246,88 @@ var duringCases = []struct {
 	{"compaction", onDisk, (*during).compact},
 	{"compaction of files of changes", withFiles, (*during).compact},
 	{"minor compaction", withManyFiles, (*during).minor},
+	{"fold", withFiles, (*during).fold},
+	{"fold of one column, later changes in memory", withHistory, (*during).foldOne},
+	{"compaction of history", withHistory, (*during).compact},
+	{"fold after history expired", withExpired, (*during).fold},
+	{"compaction after history expired", withExpired, (*during).compact},
 }
 
-// acts are what happens during a flush or compaction: single commits.
-var acts = map[string][]mop{
-	"update":              {upd("a", 31, 1001), upd("a", 5, 1001), upd("a", 31, 1002), upd("a", 0, 1003)},
-	"delete":              {del("a", 31), del("a", 5), del("a", 0)},
-	"delete and insert":   {del("a", 31), del("a", 5), ins("a", 5, 1004), ins("a", 31, 1005), upd("a", 5, 1006)},
-	"life and death":      {del("a", 31), del("a", 6), ins("a", 6, 1007), upd("a", 6, 1008), del("a", 6)},
-	"all of it, new keys": {upd("a", 7, 1009), del("a", 8), ins("a", 35, 1010), upd("a", 35, 1011), ins("a", 36, 1012), del("a", 36)},
+// commits makes an act of single commits.
+func commits(ops ...mop) func(*during) error {
+	return func(d *during) error { return d.commit(ops...) }
+}
+
+// acts are what happens during a flush or compaction.
+var acts = map[string]func(*during) error{
+	"update":              commits(upd("a", 31, 1001), upd("a", 5, 1001), upd("a", 31, 1002), upd("a", 0, 1003)),
+	"delete":              commits(del("a", 31), del("a", 5), del("a", 0)),
+	"delete and insert":   commits(del("a", 31), del("a", 5), ins("a", 5, 1004), ins("a", 31, 1005), upd("a", 5, 1006)),
+	"life and death":      commits(del("a", 31), del("a", 6), ins("a", 6, 1007), upd("a", 6, 1008), del("a", 6)),
+	"all of it, new keys": commits(upd("a", 7, 1009), del("a", 8), ins("a", 35, 1010), upd("a", 35, 1011), ins("a", 36, 1012), del("a", 36)),
+	"reads of the past":   (*during).readPast,
+	"pins":                (*during).pinAndExpire,
+}
+
+// readPast changes rows between two batches of a scan of the past; the scan goes on when
+// the job has ended, its history having expired meanwhile but for the scan.
+func (d *during) readPast() error {
+	want := d.story.last()
+	held, err := d.db.Snapshot()
+	if err != nil {
+		return err
+	}
+	at := held.Timestamp()
+	d.story.hold(at)
+	next, stop := iter.Pull2(d.tab.Scan(ctx, minikudu.Query{AsOf: at, Order: minikudu.KeyOrder, BatchRows: 7}))
+	got := map[int]cells{}
+	read := func() (bool, error) {
+		b, err, more := next()
+		if err != nil || !more {
+			return false, err
+		}
+		for i := range b.Len() {
+			k, row := rowCells(b, i)
+			got[k] = row
+		}
+		return true, nil
+	}
+	d.after = append(d.after, func() error {
+		defer held.Close()
+		defer d.story.release(at)
+		defer stop()
+		for {
+			if more, err := read(); err != nil {
+				return fmt.Errorf("the scan of the past: %w", err)
+			} else if !more {
+				break
+			}
+		}
+		if diff := difference(image{"a": got}, want.rows); diff != "" {
+			return fmt.Errorf("the scan of the past: %s", diff)
+		}
+		return nil
+	})
+	if _, err := read(); err != nil {
+		return err
+	}
+	d.story.pass(time.Hour)
+	return d.commit(upd("a", 0, 1013), del("a", 5), ins("a", 5, 1014), del("a", 31))
+}
+
+// pinAndExpire pins the present unless the manifest is being written, which a pin waits for,
+// and lets all other history expire.
+func (d *during) pinAndExpire() error {
+	if err := d.commit(upd("a", 0, 1015), del("a", 5)); err != nil {
+		return err
+	}
+	if d.call.Kind != vfs.KindManifest && d.call.Kind != vfs.KindDir {
+		if err := d.story.pin(d.db, "new"); err != nil {
+			return err
+		}
+	}
+	d.story.pass(time.Hour)
+	return d.commit(ins("a", 5, 1016), upd("a", 0, 1017), del("a", 31))
 }
 
 // Rows are changed at one call of a flush or compaction, whichever it is. Nothing is
@@ -205,14 +335,14 @@ var acts = map[string][]mop{
 func TestItem71ChangesAtACallOfFlushAndCompaction(t *testing.T) {
 	for _, c := range duringCases {
 		t.Run(c.name, func(t *testing.T) {
-			crashes, step := 0, 4
+			crashes, step := 0, 9
 			switch {
 			case full():
 				step = 1
 			case testing.Short():
-				step = 12
+				step = 25
 			}
-			for name, ops := range acts {
+			for name, act := range acts {
 				for k, calls := 1+rand.IntN(step), 100; k <= calls; k += step {
 					d, err := newDuring(c.setup)
 					fatal(t, err)
@@ -222,7 +352,7 @@ func TestItem71ChangesAtACallOfFlushAndCompaction(t *testing.T) {
 						if call != k {
 							return false, nil
 						}
-						return true, d.commit(ops...)
+						return true, act(d)
 					})
 					if err == nil {
 						err = d.finish()
@@ -230,7 +360,7 @@ func TestItem71ChangesAtACallOfFlushAndCompaction(t *testing.T) {
 					if err != nil {
 						t.Fatalf("%s at call %d of %d: %v", name, k, calls, err)
 					}
-					recoverEach(t, all, 7, &minikudu.Options{})
+					recoverEach(t, all, 9, &minikudu.Options{})
 					crashes += len(all)
 				}
 			}
@@ -259,7 +389,7 @@ func TestItem71C41ChangesAtEveryCallOfFlushAndCompaction(t *testing.T) {
 			})
 			fatal(t, err)
 			fatal(t, d.finish())
-			recoverEach(t, all, 8, &minikudu.Options{})
+			recoverEach(t, all, 11, &minikudu.Options{})
 			t.Logf("%d calls, %d instants of a crash", calls, len(all))
 		})
 	}

@@ -105,7 +105,7 @@ func TestC80FaultAtEveryCallOfChanges(t *testing.T) {
 	} {
 		for _, c := range duringCases {
 			t.Run(f.name+" in "+c.name, func(t *testing.T) {
-				step := int64(3)
+				step := int64(5)
 				if full() {
 					step = 1
 				}

@@ -1,9 +1,7 @@
 package minikudu_test
 
 import (
-	"errors"
 	"fmt"
-	"testing"
 
 	"pgregory.net/rapid"
 
@@ -41,55 +39,12 @@ type mutation struct {
 }
 
 func (m *mutation) options() *minikudu.Options {
-	return &minikudu.Options{FS: m.fs, Durability: minikudu.NoSync, RowSetBytes: 64 << 10, FlushBytes: m.flushBytes}
-}
-
-func (m *mutation) open() {
-	db, err := minikudu.Open("db", m.options())
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	m.db = db
-	if m.tab, err = db.Table("t"); err != nil {
-		if m.tab, err = db.CreateTable(ctx, "t", mutableSpec()); err != nil {
-			m.t.Fatal(err)
-		}
-	}
+	return &minikudu.Options{FS: m.fs, Durability: minikudu.NoSync, RowSetBytes: 64 << 10, FlushBytes: m.flushBytes,
+		LogBytes: max(32<<20, m.flushBytes)}
 }
 
 var ops = []minikudu.Op{minikudu.OpInsert, minikudu.OpInsertIgnore, minikudu.OpUpsert, minikudu.OpUpsertIgnore,
 	minikudu.OpUpdate, minikudu.OpUpdateIgnore, minikudu.OpDelete, minikudu.OpDeleteIgnore}
-
-// write commits a batch of random operations and plays it on the model.
-func (m *mutation) write() {
-	var b minikudu.WriteBatch
-	rejected := 0
-	for range rapid.IntRange(1, 8).Draw(m.t, "rows") {
-		op := rapid.SampledFrom(ops).Draw(m.t, "op")
-		k := rapid.IntRange(0, 5).Draw(m.t, "k")
-		row := map[string]any{"k": k}
-		if op < minikudu.OpDelete {
-			if rapid.Bool().Draw(m.t, "has n") {
-				row["n"] = rapid.Int64Range(0, 99).Draw(m.t, "n")
-			}
-			if rapid.Bool().Draw(m.t, "has s") {
-				row["s"] = rapid.SampledFrom([]any{nil, "", "x", "yy"}).Draw(m.t, "s")
-			}
-			if rapid.IntRange(0, 3).Draw(m.t, "has c") == 0 {
-				row["c"] = rapid.Int64Range(0, 9).Draw(m.t, "c")
-			}
-		}
-		b.Add(m.tab, op, row)
-		m.seen[fmt.Sprint("op", op)]++
-		if !m.play(op, k, row) {
-			rejected++
-		}
-	}
-	res, err := m.db.Commit(ctx, &b, nil)
-	if rejected > 0 != errors.Is(err, minikudu.ErrRowsRejected) || res == nil || res.Rejected != int64(rejected) {
-		m.t.Fatalf("result %+v, %v; want %d rejected", res, err, rejected)
-	}
-}
 
 // play does what an operation should and reports whether the row is accepted.
 func (m *mutation) play(op minikudu.Op, k int, row map[string]any) bool {
@@ -179,18 +134,6 @@ func (m *mutation) check() {
 	}
 }
 
-// clean checks that a compaction left no deleted row and no change.
-func (m *mutation) clean() {
-	s, err := m.tab.Stats(ctx)
-	if err != nil || s.MemoryRows != 0 || s.Rows != int64(len(m.rows)) || len(m.rows) == 0 && s.RowSets != 0 {
-		m.t.Fatalf("after a compaction: %+v, %v; want %d rows", s, err, len(m.rows))
-	}
-	r, err := m.db.Verify(ctx)
-	if err != nil || len(r.Damage) > 0 {
-		m.t.Fatalf("verify: %+v, %v", r, err)
-	}
-}
-
 func (m *mutation) checkFilters() {
 	limit := rapid.Int64Range(0, 99).Draw(m.t, "limit")
 	var n, sum int64
@@ -209,46 +152,4 @@ func (m *mutation) checkFilters() {
 	if err != nil || all.Column(0).Int64s()[0] != int64(len(m.rows)) {
 		m.t.Fatalf("count: %v, %v, want %d", all, err, len(m.rows))
 	}
-}
-
-// TestMutationModel plays random operations, flushes and restarts against a map.
-func TestMutationModel(t *testing.T) {
-	seen := map[string]int{}
-	rapid.Check(t, func(r *rapid.T) {
-		m := &mutation{t: r, fs: vfs.NewMem(), rows: map[int]mrow{}, seen: seen}
-		m.flushBytes = rapid.SampledFrom([]int64{1, 1 << 20}).Draw(r, "flush bytes")
-		m.open()
-		defer func() { _ = m.db.Close() }()
-		for range rapid.IntRange(1, 12).Draw(r, "steps") {
-			switch step := rapid.SampledFrom([]string{"write", "write", "write", "write", "write", "flush", "compact", "restart", "kill"}).Draw(r, "step"); step {
-			case "write":
-				m.write()
-			case "flush":
-				seen[step]++
-				if err := m.tab.Flush(ctx); err != nil {
-					r.Fatal(err)
-				}
-			case "compact":
-				seen[step]++
-				if _, err := m.tab.Compact(ctx); err != nil {
-					r.Fatal(err)
-				}
-				m.clean()
-			case "kill":
-				seen[step]++
-				after := m.fs.KillClone()
-				_ = m.db.Close()
-				m.fs = after
-				m.open()
-			case "restart":
-				seen[step]++
-				if err := m.db.Close(); err != nil {
-					r.Fatal(err)
-				}
-				m.open()
-			}
-			m.check()
-		}
-	})
-	t.Log(seen)
 }

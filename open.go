@@ -64,7 +64,7 @@ func (db *DB) open(ctx context.Context) (err error) {
 		}
 	}()
 	steps := []func(context.Context) error{
-		db.lockDir, db.openManifest, db.checkFiles, db.makeParts, db.openTables, db.openLog, db.replay, db.startLog, db.removeOrphans, db.shortenLog,
+		db.lockDir, db.openManifest, db.checkFiles, db.makeParts, db.holdPins, db.openTables, db.openLog, db.replay, db.startLog, db.removeOrphans, db.shortenLog,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -238,7 +238,7 @@ func (db *DB) checkFiles(context.Context) error {
 	for n, f := range s.Files {
 		if !here[n] {
 			name := diskrowset.FileName(n)
-			if f.Kind == binfmt.FileDelta {
+			if f.Kind != binfmt.FileRowSet {
 				name = diskrowset.DeltaName(n)
 			}
 			return &vfs.CorruptionError{Path: db.fs.Join(dir, name), Section: f.Kind.String() + " file", Err: fs.ErrNotExist}
@@ -267,12 +267,14 @@ func (db *DB) removeOrphans(context.Context) error {
 func (db *DB) makeParts(context.Context) error {
 	o := db.opts
 	s := db.manifest.State()
-	floor := s.ClockFloor
+	// What is visible is the newest commit that is known of, and not before a horizon, so
+	// that no later commit lies in what counts as ancient.
+	var newest Timestamp
 	for _, t := range s.Tablets {
-		floor = max(floor, t.FlushedTo, t.MaxDurable)
+		newest = max(newest, t.FlushedTo, t.MaxDurable, t.Horizon)
 	}
-	db.visible.Store(uint64(floor))
-	db.clock = mvcc.NewClock(floor, o.Now, o.AllowClockStep)
+	db.visible.Store(uint64(newest))
+	db.clock = mvcc.NewClock(max(s.ClockFloor, newest), o.Now, o.AllowClockStep)
 	db.files = filecache.New(db.fs, o.MaxOpenFiles)
 	db.pages = cache.New[cache.Page](o.MemoryBudget / 2)
 	db.background = newBackground(db)
@@ -311,19 +313,19 @@ func (db *DB) openTable(s *manifest.State, mt *manifest.Table, tab *manifest.Tab
 		return nil, err
 	}
 	state := tablet.State{ID: tablet.ID(tab.ID), Schema: sch, SchemaVersion: v.Version, I: tab.FlushedTo, MaxM: tab.MaxDurable,
-		LastID: tab.NextAutoIncrement}
+		H: tab.Horizon, LastID: tab.NextAutoIncrement}
 	for _, m := range s.RowSets[tab.ID] {
 		state.RowSets = append(state.RowSets, m)
 	}
-	t, err := tablet.Open(db.tabletEnv(s), state)
+	t, err := tablet.Open(db.tabletEnv(s, mt.Retention), state)
 	if err != nil {
 		return nil, err
 	}
-	return newTable(db, uint64(mt.ID), mt.Name, sch, v.Version, t), nil
+	return newTable(db, mt, sch, t), nil
 }
 
-// tabletEnv is what every tablet gets of the store.
-func (db *DB) tabletEnv(s *manifest.State) tablet.Env {
+// tabletEnv is what a tablet gets of the store.
+func (db *DB) tabletEnv(s *manifest.State, history time.Duration) tablet.Env {
 	dir := db.fs.Join(db.dir, dataName)
 	return tablet.Env{
 		Disk:      diskrowset.Env{FS: db.fs, Files: db.files, Pages: db.pages, Dir: dir, StoreID: s.Store},
@@ -333,6 +335,8 @@ func (db *DB) tabletEnv(s *manifest.State) tablet.Env {
 		Visible:   db.snapshot,
 		Quiesce:   db.quiesce,
 		Publish:   db.publish,
+		Horizon:   func(raise func(mvcc.Timestamp)) { db.horizon(history, raise) },
+		Replaying: func() bool { return !db.logStarted.Load() },
 	}
 }
 
@@ -358,41 +362,33 @@ func (db *DB) publish(ctx context.Context, p *tablet.Publication) error {
 func editOf(p *tablet.Publication) *manifest.Edit {
 	id := manifest.TabletID(p.Tablet)
 	e := &manifest.Edit{UpdateTablets: []manifest.TabletUpdate{{ID: id,
-		Watermarks: manifest.Watermarks{FlushedTo: p.I, MaxDurable: p.MaxM, NextAutoIncrement: p.LastID}}}}
+		Watermarks: manifest.Watermarks{FlushedTo: p.I, MaxDurable: p.MaxM, Horizon: p.H, NextAutoIncrement: p.LastID}}}}
 	add := func(n rowset.FileNum, kind binfmt.FileKind, size int64, checksum uint32) {
 		e.AddFiles = append(e.AddFiles, manifest.File{Num: n, Kind: kind, Size: size, HasChecksum: true, Checksum: checksum})
 	}
 	for _, m := range p.Remove {
 		e.RemoveRowSets = append(e.RemoveRowSets, manifest.RowSetRef{Tablet: id, ID: m.ID})
-		e.RemoveFiles = appendFiles(e.RemoveFiles, m)
+		e.RemoveFiles = append(e.RemoveFiles, m.Files()...)
 	}
 	for _, w := range p.Add {
 		add(w.File, binfmt.FileRowSet, w.Size, w.Checksum)
 		e.AddRowSets = append(e.AddRowSets, manifest.TabletRowSet{Tablet: id, Meta: w.Meta})
+		for i := range w.Deltas {
+			d := &w.Deltas[i]
+			add(d.File, d.Kind(), d.Size, d.Checksum)
+		}
+	}
+	for _, w := range p.Files {
+		add(w.File, binfmt.FileRowSet, w.Size, w.Checksum)
 	}
 	for _, w := range p.Deltas {
-		add(w.File, binfmt.FileDelta, w.Size, w.Checksum)
+		add(w.File, w.Kind(), w.Size, w.Checksum)
 	}
-	for i := range p.Merged {
-		e.RemoveFiles = appendOnce(e.RemoveFiles, p.Merged[i].Section.File)
-	}
+	e.RemoveFiles = append(e.RemoveFiles, p.Gone...)
 	if p.Update != nil {
 		e.UpdateRowSets = append(e.UpdateRowSets, manifest.TabletRowSet{Tablet: id, Meta: p.Update})
 	}
 	return e
-}
-
-// appendFiles appends the files of a rowset to dst, each once.
-func appendFiles(dst []rowset.FileNum, m *rowset.Meta) []rowset.FileNum {
-	for _, sec := range m.Sections {
-		dst = appendOnce(dst, sec.File)
-	}
-	for _, deltas := range [][]rowset.DeltaFile{m.Redo, m.Undo} {
-		for i := range deltas {
-			dst = appendOnce(dst, deltas[i].Section.File)
-		}
-	}
-	return dst
 }
 
 // openLog surveys the log.

@@ -30,12 +30,12 @@ type planner struct {
 	options compaction.Options
 
 	mu       sync.Mutex
-	credit   int64          // bytes that merges may read
-	credited time.Time      // until when time has paid
-	flushed  time.Time      // the last flush
-	plan     *mergePlan     // of the present rowsets, nil for none made
-	stuck    []*rowset.Meta // rowsets that merging did not improve
-	retry    [compaction.DropRowSet + 1]backoff
+	credit   int64                              // bytes that merges may read
+	credited time.Time                          // until when time has paid
+	flushed  time.Time                          // the last flush
+	plan     *mergePlan                         // of the present rowsets, nil for none made
+	stuck    []*rowset.Meta                     // rowsets that merging did not improve
+	retry    [compaction.DropRowSet + 1]backoff // by kind
 }
 
 // mergePlan is the merge that the policy finds best in a layout.
@@ -85,6 +85,13 @@ func (p *planner) tick(now time.Time) {
 		p.add(int64(d.Seconds() * creditPerSecond))
 	}
 	p.credited = now
+}
+
+// isQuiet reports whether the table is not written to at present.
+func (p *planner) isQuiet(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return now.Sub(p.flushed) >= quietAfter
 }
 
 // affords returns after how long the credit covers work on n bytes, without any flush.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
@@ -43,6 +44,11 @@ type Query struct {
 	Limit int64
 	// BatchRows is the number of rows of a batch at most; 0 leaves it to the engine.
 	BatchRows int
+	// AsOf reads the state at a time: the commits at or before it. It may be the time of
+	// a commit, of a Snapshot or pin, or TimestampAt any moment within the table's
+	// history; a time before that is ErrHistoryExpired, one in the future
+	// ErrInvalidArgument. 0 reads the newest state.
+	AsOf Timestamp
 	// NoPrune turns off skipping by zone maps and key bounds, to check that it
 	// changes no answer.
 	NoPrune bool
@@ -60,6 +66,7 @@ type plan struct {
 	columns []int
 	spec    rowset.ScanSpec
 	empty   bool // no row can qualify
+	live    bool // leave rows out that a diff shows as deleted
 	explain *Explain
 }
 
@@ -76,7 +83,8 @@ func (q *Query) check() error {
 	return nil
 }
 
-// plan binds the query. columns are schema columns that the scan is to deliver.
+// plan binds the query. columns are schema columns that the scan is to deliver. Unless it
+// fails, finish must be called.
 func (t *Table) plan(q *Query, columns []int) (*plan, error) {
 	if err := q.check(); err != nil {
 		return nil, err
@@ -91,10 +99,11 @@ func (t *Table) plan(q *Query, columns []int) (*plan, error) {
 	if filter != nil && !q.NoPrune {
 		p.spec.Lower, p.spec.Upper, p.empty = filter.KeyRange()
 	}
-	// The snapshot is taken before the tablet loads its stores (trap: a commit
-	// between the two would be missing).
-	p.spec.Time = mvcc.At(t.db.snapshot())
-	return p, nil
+	// The snapshot is taken and registered before the tablet loads its stores (trap: a
+	// commit between the two would be missing, or history that it needs be gone).
+	at, err := t.db.beginRead(q.AsOf, []*Table{t})
+	p.spec.Time = mvcc.At(at)
+	return p, err
 }
 
 // Scan reads rows:
@@ -135,8 +144,27 @@ func (t *Table) scan(ctx context.Context, q *Query, yield func(*Batch) bool) err
 	return p.run(ctx, q.Limit, yield)
 }
 
+// scanKeys runs the query over the encoded keys in [lower, upper).
+func (t *Table) scanKeys(ctx context.Context, q *Query, columns []int, lower, upper []byte, yield func(*Batch) bool) error {
+	if err := t.begin(); err != nil {
+		return err
+	}
+	defer t.db.gate.exit()
+	p, err := t.plan(q, columns)
+	if err != nil {
+		return err
+	}
+	p.spec.Lower, p.spec.Upper = lower, upper
+	return p.run(ctx, q.Limit, yield)
+}
+
 // run calls yield for every batch of the plan's rows until it returns false.
 func (p *plan) run(ctx context.Context, limit int64, yield func(*Batch) bool) error {
+	return p.runOutput(ctx, limit, func(o *output) bool { return yield(o.result) })
+}
+
+// runOutput is run with all that is known of a batch.
+func (p *plan) runOutput(ctx context.Context, limit int64, yield func(*output) bool) error {
 	defer p.finish()
 	if p.empty {
 		return nil
@@ -183,8 +211,9 @@ func (t *Table) tabletError(err error) error {
 	return fmt.Errorf("table %q: %w", t.name, err)
 }
 
-// finish hands the counters over.
+// finish lets go of the snapshot and hands the counters over.
 func (p *plan) finish() {
+	p.table.db.readers.End(p.spec.Time.Hi)
 	m := &p.table.db.metrics
 	m.scans.Add(1)
 	m.scannedRows.Add(p.spec.Stats.RowsSelected.Load())
@@ -197,14 +226,16 @@ func (p *plan) finish() {
 // and plain ones.
 type output struct {
 	columns []schema.Column
+	live    bool  // leave deleted rows out
 	left    int64 // rows still wanted, -1 for all
 	rows    []int32
+	deleted []int32          // of a diff: rows of the result that are deleted
 	vectors []*vector.Vector // scratch, reused
 	result  *vector.Batch
 }
 
 func (p *plan) newOutput(limit int64) *output {
-	o := &output{left: -1}
+	o := &output{left: -1, live: p.live}
 	if limit > 0 {
 		o.left = limit
 	}
@@ -217,13 +248,17 @@ func (p *plan) newOutput(limit int64) *output {
 }
 
 // deliver yields the selected rows of b and reports whether the scan goes on.
-func (o *output) deliver(b *rowset.Batch, yield func(*Batch) bool) (more bool, err error) {
+func (o *output) deliver(b *rowset.Batch, yield func(*output) bool) (more bool, err error) {
 	if b.Selected == b.Rows && o.takesWhole(b) {
 		o.take(int64(b.Rows))
 		o.result.Reset(b.Columns, b.Rows)
-		return yield(o.result) && o.left != 0, nil
+		o.deleted = b.AppendDeleted(o.deleted[:0], nil)
+		return yield(o) && o.left != 0, nil
 	}
 	o.rows = b.AppendSelected(o.rows[:0])
+	if o.live && b.Deleted != nil {
+		o.rows = slices.DeleteFunc(o.rows, func(r int32) bool { return b.Deleted.Get(int(r)) })
+	}
 	if o.left >= 0 && int64(len(o.rows)) > o.left {
 		o.rows = o.rows[:o.left]
 	}
@@ -232,9 +267,10 @@ func (o *output) deliver(b *rowset.Batch, yield func(*Batch) bool) (more bool, e
 		if err := o.gather(b, rest[:n]); err != nil {
 			return false, err
 		}
+		o.deleted = b.AppendDeleted(o.deleted[:0], rest[:n])
 		rest = rest[n:]
 		o.take(int64(n))
-		if !yield(o.result) {
+		if !yield(o) {
 			return false, nil
 		}
 	}
@@ -249,7 +285,7 @@ func (o *output) take(n int64) {
 
 // takesWhole reports whether b can be delivered as it is.
 func (o *output) takesWhole(b *rowset.Batch) bool {
-	if o.left >= 0 && int64(b.Rows) > o.left {
+	if o.left >= 0 && int64(b.Rows) > o.left || o.live && b.Deleted != nil {
 		return false
 	}
 	bytes := 0

@@ -4,20 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/minikudu/minikudu/compaction"
+	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
 )
 
 // TableStats describes how a table is stored.
 type TableStats struct {
-	Rows        int64   // live rows, memory included
-	MemoryRows  int64   // of those, rows not yet flushed
-	MemoryBytes int64   // memory they take
-	RowSets     int     // rowset files
-	Bytes       int64   // of the rowset files
-	Height      float64 // rowsets that a key must be looked for in, on average; see package compaction
-	Columns     []ColumnStats
+	Rows         int64   // live rows, memory included
+	MemoryRows   int64   // of those, rows not yet flushed
+	MemoryBytes  int64   // memory they take
+	RowSets      int     // rowset files
+	Bytes        int64   // of the rowset files, without the following
+	ChangeBytes  int64   // of files of changes that are not merged yet
+	HistoryBytes int64   // of files of history
+	ExpiredBytes int64   // of those, of files that no read can need any more
+	Height       float64 // rowsets that a key must be looked for in, on average; see package compaction
+	Columns      []ColumnStats
 }
 
 // ColumnStats describes how a column is stored, over all rowsets.
@@ -50,10 +55,15 @@ func (t *Table) Stats(ctx context.Context) (*TableStats, error) {
 		return nil, t.tabletError(err)
 	}
 	defer release()
+	horizon := t.tablet.Horizon()
+	t.db.horizon(t.history, func(now Timestamp) { horizon = max(horizon, now) })
 	for _, rs := range held {
 		m := rs.Meta()
 		out.RowSets++
 		out.Bytes += m.EncodedBytes()
+		out.ChangeBytes += deltaBytes(m.Redo)
+		out.HistoryBytes += deltaBytes(m.Undo)
+		out.ExpiredBytes += deltaBytes(slices.DeleteFunc(slices.Clone(m.Undo), func(d rowset.DeltaFile) bool { return d.MaxTime > horizon }))
 		out.MemoryRows -= m.LiveRows
 		infos, err := rs.Columns(ctx)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/minikudu/minikudu/encoding"
+	"github.com/minikudu/minikudu/internal/manifest"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/tablet"
@@ -28,7 +29,8 @@ type Table struct {
 	version   uint32 // of the schema
 	columnIDs []schema.ColumnID
 	tablet    *tablet.Tablet
-	defaults  []int // columns delivered when none are named: all but the generated id
+	defaults  []int         // columns delivered when none are named: all but the generated id
+	history   time.Duration // retention, 0 for none
 
 	// Safe on their own.
 	dropped  atomic.Bool
@@ -38,8 +40,8 @@ type Table struct {
 	planner  *planner
 }
 
-func newTable(db *DB, id uint64, name string, s *schema.Schema, version uint32, t *tablet.Tablet) *Table {
-	tab := &Table{db: db, id: id, name: name, schema: s, version: version, tablet: t,
+func newTable(db *DB, mt *manifest.Table, s *schema.Schema, t *tablet.Tablet) *Table {
+	tab := &Table{db: db, id: uint64(mt.ID), name: mt.Name, schema: s, version: mt.Current().Version, tablet: t, history: mt.Retention,
 		turn: newTurn(), planner: newPlanner(db.opts.RowSetBytes, time.Now())}
 	for i := range s.Len() {
 		tab.columnIDs = append(tab.columnIDs, s.Column(i).ID)
@@ -184,6 +186,41 @@ func (t *Table) Get(ctx context.Context, key ...any) (*Row, error) {
 		r.cells[i] = v.Value(0)
 	}
 	return r, nil
+}
+
+// GetAsOf returns the row with the given key as it was at a time; see Query.AsOf. A row
+// that was not there then is ErrNotFound.
+func (t *Table) GetAsOf(ctx context.Context, at Timestamp, key ...any) (*Row, error) {
+	lower, err := t.encodeKey(key)
+	if err != nil {
+		return nil, err
+	}
+	var found *Row
+	all := make([]int, t.schema.Len())
+	for i := range all {
+		all[i] = i
+	}
+	err = t.scanKeys(ctx, &Query{AsOf: at}, all, lower, append(lower[:len(lower):len(lower)], 0), func(b *Batch) bool {
+		found = &Row{table: t, cells: make([]schema.Value, len(all))}
+		for i := range all {
+			found.cells[i] = b.Column(i).Value(0)
+		}
+		return false
+	})
+	if err == nil && found == nil {
+		err = fmt.Errorf("row of table %q: %w", t.name, ErrNotFound)
+	}
+	return found, err
+}
+
+// encodeKey converts and encodes a whole key.
+func (t *Table) encodeKey(key []any) ([]byte, error) {
+	g := t.getters.Get().(*getter)
+	defer t.getters.Put(g)
+	if err := g.setKey(t, key); err != nil {
+		return nil, err
+	}
+	return slices.Clone(g.keys.At(0)), nil
 }
 
 // GetColumns returns the named cells of the row with the given key, as Go values in

@@ -1,8 +1,9 @@
 // Package compaction decides what background work is worth doing, as pure functions
-// over descriptions of rowsets and of work, and merges rowsets: live rows in, rows in key
-// order out. It keeps no state, reads no clock and starts no goroutine. All functions may
-// be called concurrently; equal input gives equal output, whatever the order of the
-// rowsets given. Policy does no I/O; a merge does what its inputs do.
+// over descriptions of rowsets and of work, and merges rowsets: rows and their history
+// in, one row for each key in key order out. It keeps no state, reads no clock and starts
+// no goroutine. All functions may be called concurrently; equal input gives equal output,
+// whatever the order of the rowsets given. Policy does no I/O; a merge does what its
+// inputs do.
 //
 //   - [Place] measures the layout of a tablet's rowsets over the key space, [Split]
 //     cuts the key space into parts of about equal size.
@@ -34,6 +35,10 @@
 //     frees at least a fifth of a rowset. Neither can go on for ever without new writes,
 //     so a tablet that is not written to is soon left alone.
 //  4. A merge holds a block of keys of each input and, for each output row, six bytes,
-//     or next to nothing where 256 or more rows of an input stand together.
-//  5. Two live rows of one key end a merge as a corruption.
+//     or next to nothing where 256 or more rows of an input stand together. With history
+//     come 32 bytes for each ghost that is merged into a newer row, and, while history is
+//     read, four for each row of an input that has any.
+//  5. The rows of a key are merged into one: the newest life is the row, and those before
+//     are its history. Nothing that a commit after the horizon did is lost.
+//  6. Lives of a key that overlap, as two live rows do, end a merge as a corruption.
 package compaction

@@ -11,13 +11,14 @@ import (
 	"sort"
 
 	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
-	"github.com/minikudu/minikudu/vfs"
 )
 
 // Input is a rowset to be merged, as it is at the merge's time: rows with ascending
-// keys, some of them dead. It is used by one goroutine at a time.
+// keys, some of them dead. It is used by one goroutine at a time. What commits at or
+// before the horizon did is not kept: it is in the rows and in no history.
 type Input interface {
 	// String names the rowset in errors.
 	String() string
@@ -25,23 +26,34 @@ type Input interface {
 	Rows() int64
 	// Keys appends the encoded keys of rows [from, to) to dst, a vector of bytes.
 	Keys(ctx context.Context, from, to int, dst *vector.Vector) error
-	// Live clears the dead rows of [from, to); bit i is row from+i.
+	// Live clears the rows of [from, to) that are not kept: those whose last life ended
+	// at or before the horizon. Ghosts that died after it stay set. Bit i is row from+i.
 	Live(ctx context.Context, from, to int, live vector.Bitmap) error
-	// Cells returns the cells of rows [from, to) of a schema column, valid until the
-	// next call for the same column.
+	// Cells returns the cells of rows [from, to) of a schema column, those of a ghost as
+	// they were last, valid until the next call for the same column.
 	Cells(ctx context.Context, col, from, to int) (*vector.Vector, error)
-	// InsertTimes appends the insert timestamps of rows [from, to) to dst.
+	// InsertTimes appends the insert timestamps of rows [from, to) to dst: when their
+	// last life began, 0 when that is not known.
 	InsertTimes(ctx context.Context, from, to int, dst []mvcc.Timestamp) ([]mvcc.Timestamp, error)
+	// History returns what commits after the horizon did to all rows, numbered as in the
+	// input; nil when that is nothing. A kept row that is not among its ghosts is live.
+	// While a sequence is read, other methods of the input may be called.
+	History() rowset.History
 }
 
-// Merge returns the live rows of the inputs in key order. It reads keys only where
-// inputs overlap, in blocks. Two live rows of one key are a corruption: a key lives in
-// one rowset at most.
-func Merge(ctx context.Context, inputs []Input) (*Merged, error) {
+// Merge returns the kept rows of the inputs in key order, and with them the history
+// after the horizon, which is at or before the inputs' time. It reads keys only where
+// inputs overlap, in blocks.
+//
+// Kept rows of one key become one row. Its cells are those of the newest life: the live
+// one, else the one that ended last. The other lives become history of that row. A key
+// lives in one rowset at a time, so two live rows of one key, two that died at the same
+// time, and a life that begins before the one before has ended are a corruption.
+func Merge(ctx context.Context, inputs []Input, horizon mvcc.Timestamp) (*Merged, error) {
 	if len(inputs) > math.MaxUint16 {
 		return nil, fmt.Errorf("merge of %d rowsets", len(inputs))
 	}
-	m := &Merged{inputs: inputs}
+	m := &Merged{inputs: inputs, horizon: horizon}
 	total := int64(0)
 	for _, in := range inputs {
 		n := in.Rows()
@@ -49,6 +61,7 @@ func Merge(ctx context.Context, inputs []Input) (*Merged, error) {
 			return nil, fmt.Errorf("merge of more than %d rows", math.MaxInt32)
 		}
 		total += n
+		m.histories = append(m.histories, in.History())
 	}
 	g := merger{ctx: ctx, out: m}
 	if err := g.run(); err != nil {
@@ -66,8 +79,9 @@ const (
 
 // merger merges inputs.
 type merger struct {
-	ctx context.Context
-	out *Merged
+	ctx   context.Context
+	out   *Merged
+	lives []life // of the key at hand
 }
 
 // run merges each group of inputs whose key ranges overlap.
@@ -130,6 +144,7 @@ func (g *merger) merge(ranges []keyRange) error {
 		if len(ranges) == 1 {
 			return c.rest()
 		}
+		defer c.close()
 		if err := c.settle(); err != nil {
 			return err
 		}
@@ -139,7 +154,7 @@ func (g *merger) merge(ranges []keyRange) error {
 	}
 	h.init()
 	for len(h) > 1 {
-		if err := h.step(); err != nil {
+		if err := g.step(&h); err != nil {
 			return err
 		}
 	}
@@ -149,8 +164,30 @@ func (g *merger) merge(ranges []keyRange) error {
 	return nil
 }
 
-// cursor is a position in an input, on a live row. Rows before it are in the output or
-// dead.
+// step takes the rows of the first cursor that are below those of all others to the
+// output, or those of the first key when there are several. The heap holds two cursors
+// or more.
+func (g *merger) step(h *heap) error {
+	first, second := (*h)[0], (*h)[1]
+	if len(*h) > 2 && (*h)[2].before(second) {
+		second = (*h)[2]
+	}
+	ok, err := first.advance(second.key(second.row))
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return g.unite(h)
+	case first.done():
+		h.pop()
+	default:
+		h.down(0)
+	}
+	return nil
+}
+
+// cursor is a position in an input, on a kept row. Rows before it are in the output or
+// not kept.
 type cursor struct {
 	*merger
 	input int
@@ -160,8 +197,13 @@ type cursor struct {
 	start, end int // rows of the block
 	row        int // next row
 	keys       vector.Vector
-	live       vector.Bitmap
+	live       vector.Bitmap    // rows of the block that are kept
+	times      []mvcc.Timestamp // of insertion, of the block, once they were needed
+	ghosts     *feed            // the next ghosts, once they were needed
 }
+
+// before reports whether the cursor's key is below that of another one.
+func (c *cursor) before(o *cursor) bool { return bytes.Compare(c.key(c.row), o.key(o.row)) < 0 }
 
 // done reports whether no row is left.
 func (c *cursor) done() bool { return c.row == int(c.in.Rows()) }
@@ -169,7 +211,7 @@ func (c *cursor) done() bool { return c.row == int(c.in.Rows()) }
 // key returns the key of a row in the block.
 func (c *cursor) key(row int) []byte { return c.keys.BytesAt(row - c.start) }
 
-// settle moves on to the next live row and reads the keys of its block.
+// settle moves on to the next kept row and reads the keys of its block.
 func (c *cursor) settle() error {
 	for !c.done() {
 		if c.row == c.end {
@@ -187,13 +229,14 @@ func (c *cursor) settle() error {
 	return nil
 }
 
-// nextBlock begins the block of rows after the one before and reads which are live.
+// nextBlock begins the block of rows after the one before and reads which are kept.
 func (c *cursor) nextBlock() error {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
 	c.start, c.end = c.end, min(c.end+c.size, int(c.in.Rows()))
 	n := c.end - c.start
+	c.times = c.times[:0]
 	c.live = c.live.Grow(n)
 	c.live.SetRange(0, n)
 	if err := c.in.Live(c.ctx, c.start, c.end, c.live); err != nil {
@@ -219,8 +262,8 @@ func (c *cursor) readKeys() error {
 	return nil
 }
 
-// advance takes the live rows of the block below a key to the output, and moves on to
-// the next live row. It reports whether there was one.
+// advance takes the kept rows of the block below a key to the output, and moves on to
+// the next kept row. It reports whether there was one.
 func (c *cursor) advance(below []byte) (bool, error) {
 	from := c.row
 	c.row = c.seek(below)
@@ -240,7 +283,7 @@ func (c *cursor) seek(below []byte) int {
 	return lo + sort.Search(min(step-1, c.end-lo), func(i int) bool { return bytes.Compare(c.key(lo+i), below) >= 0 })
 }
 
-// emit appends the live rows of [from, to), in the block, to the output.
+// emit appends the kept rows of [from, to), in the block, to the output.
 func (c *cursor) emit(from, to int) {
 	end := to - c.start
 	for i := c.live.Next(from - c.start); i >= 0 && i < end; i = c.live.Next(i) {
@@ -271,62 +314,4 @@ func (c *cursor) rest() error {
 		c.emit(c.row, c.end)
 	}
 	return nil
-}
-
-// heap is a binary heap of cursors by key (Williams, "Algorithm 232", 1964).
-type heap []*cursor
-
-func (h heap) init() {
-	for i := len(h)/2 - 1; i >= 0; i-- {
-		h.down(i)
-	}
-}
-
-func (h heap) before(i, j int) bool {
-	return bytes.Compare(h[i].key(h[i].row), h[j].key(h[j].row)) < 0
-}
-
-func (h heap) down(i int) {
-	for {
-		least := i
-		for k := 2*i + 1; k <= 2*i+2 && k < len(h); k++ {
-			if h.before(k, least) {
-				least = k
-			}
-		}
-		if least == i {
-			return
-		}
-		h[i], h[least] = h[least], h[i]
-		i = least
-	}
-}
-
-// step takes the rows of the first cursor that are below those of all others to the
-// output. The heap holds two cursors or more.
-func (h *heap) step() error {
-	first, second := (*h)[0], (*h)[1]
-	if len(*h) > 2 && h.before(2, 1) {
-		second = (*h)[2]
-	}
-	ok, err := first.advance(second.key(second.row))
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return twice(first, second)
-	}
-	if first.done() {
-		last := len(*h) - 1
-		(*h)[0] = (*h)[last]
-		*h = (*h)[:last]
-	}
-	h.down(0)
-	return nil
-}
-
-// twice is the error that two cursors stand on live rows of the same key.
-func twice(a, b *cursor) error {
-	key := b.key(b.row)
-	return vfs.Corruptf("key %x is live in %s, row %d, and in %s, row %d", key[:min(len(key), 20)], a.in, a.row, b.in, b.row)
 }

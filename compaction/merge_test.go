@@ -21,6 +21,9 @@ import (
 
 var bg = context.Background()
 
+// asOf is after all commits. As the horizon it says that no history is kept.
+const asOf = mvcc.Timestamp(1 << 40)
+
 // The columns of a fake.
 const (
 	intCell  = iota // number of the row in the test, never null
@@ -31,8 +34,10 @@ const (
 type fake struct {
 	name  string
 	keys  *vector.Vector
-	dead  map[int]bool
+	dead  map[int]bool // not kept
 	cells []*vector.Vector
+	times []mvcc.Timestamp // of insertion
+	past  *fakeHistory     // nil: none
 	out   [2]vector.Vector
 	fail  string // method that fails
 
@@ -50,17 +55,34 @@ func newFake(name string) *fake {
 
 // add appends the row of the given number.
 func (f *fake) add(t testing.TB, key []byte, number int, dead bool) {
-	if err := errors.Join(f.keys.AppendBytes(key), f.cells[intCell].Append(schema.IntValue(schema.KindInt64, int64(number)))); err != nil {
-		t.Fatal(err)
-	}
-	if number%7 == 0 {
-		f.cells[textCell].AppendNull()
-	} else if err := f.cells[textCell].AppendBytes(fmt.Append(nil, "row ", number)); err != nil {
-		t.Fatal(err)
-	}
+	f.addRow(t, key, mvcc.Timestamp(number+1000), number, number)
 	if dead {
 		f.dead[f.keys.Len()-1] = true
 	}
+}
+
+// addRow appends a row that has the cells of the given numbers.
+func (f *fake) addRow(t testing.TB, key []byte, born mvcc.Timestamp, numbers ...int) {
+	err := f.keys.AppendBytes(key)
+	for col, n := range numbers {
+		err = errors.Join(err, appendCell(f.cells[col], col, n))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.times = append(f.times, born)
+}
+
+// appendCell appends the cell that a row of the given number has in a column.
+func appendCell(dst *vector.Vector, col, number int) error {
+	switch {
+	case col == intCell:
+		return dst.Append(schema.IntValue(schema.KindInt64, int64(number)))
+	case number%7 == 0:
+		dst.AppendNull()
+		return nil
+	}
+	return dst.AppendBytes(fmt.Append(nil, "row ", number))
 }
 
 func (f *fake) failing(method string) error {
@@ -99,10 +121,14 @@ func (f *fake) Cells(_ context.Context, col, from, to int) (*vector.Vector, erro
 }
 
 func (f *fake) InsertTimes(_ context.Context, from, to int, dst []mvcc.Timestamp) ([]mvcc.Timestamp, error) {
-	for _, n := range f.cells[intCell].Int64s()[from:to] {
-		dst = append(dst, mvcc.Timestamp(n+1000))
+	return append(dst, f.times[from:to]...), f.failing("InsertTimes")
+}
+
+func (f *fake) History() rowset.History {
+	if f.past == nil {
+		return nil
 	}
-	return dst, f.failing("InsertTimes")
+	return f.past
 }
 
 // key returns a key that sorts as its number, of varying length.
@@ -205,7 +231,7 @@ func checkCells(t *rapid.T, m *Merged, want []place) {
 func TestMergeModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		all, want := drawInputs(rt, t)
-		m, err := Merge(bg, inputs(all))
+		m, err := Merge(bg, inputs(all), asOf)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -233,7 +259,7 @@ func TestC33TwoLiveRows(t *testing.T) {
 				}
 				b.add(t, k, n, false)
 			}
-			m, err := Merge(bg, []Input{b, a})
+			m, err := Merge(bg, []Input{b, a}, asOf)
 			if m != nil || !errors.Is(err, vfs.ErrCorruption) {
 				t.Fatalf("at %d: %v", at, err)
 			}
@@ -254,7 +280,7 @@ func TestMergeNothing(t *testing.T) {
 	other := newFake("rowset 2")
 	other.add(t, key(5), 5, true)
 	for _, in := range [][]Input{nil, {newFake("rowset 3")}, {dead}, {dead, newFake("rowset 3"), other}} {
-		m, err := Merge(bg, in)
+		m, err := Merge(bg, in, asOf)
 		if err != nil || m.Rows() != 0 {
 			t.Fatalf("%d rows, %v", m.Rows(), err)
 		}
@@ -281,7 +307,7 @@ func TestMergeDisjoint(t *testing.T) {
 			all[i].add(t, key((2-i)*100_000+n), n, false)
 		}
 	}
-	m, err := Merge(bg, inputs(all))
+	m, err := Merge(bg, inputs(all), asOf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +330,7 @@ func TestMergeLongKeys(t *testing.T) {
 	for n := range 4000 {
 		all[n%2].add(t, append(key(n), make([]byte, 4000)...), n, false)
 	}
-	m, err := Merge(bg, inputs(all))
+	m, err := Merge(bg, inputs(all), asOf)
 	if err != nil || m.Rows() != 4000 || len(m.segments) != 1 || len(m.from) != 4000 {
 		t.Fatal(err, m.Rows(), len(m.segments))
 	}
@@ -319,7 +345,7 @@ func TestMergeGaps(t *testing.T) {
 	for n := range 100_000 {
 		all[n%2].add(t, key(n), n, n%500 > 1)
 	}
-	m, err := Merge(bg, inputs(all))
+	m, err := Merge(bg, inputs(all), asOf)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,18 +367,18 @@ func TestMergeErrors(t *testing.T) {
 		return inputs(all)
 	}
 	for _, fail := range []string{"Keys", "Live"} {
-		if _, err := Merge(bg, fakes(fail)); !errors.Is(err, errFake) {
+		if _, err := Merge(bg, fakes(fail), asOf); !errors.Is(err, errFake) {
 			t.Errorf("%s: %v", fail, err)
 		}
 	}
-	m, err := Merge(bg, fakes("Cells"))
+	m, err := Merge(bg, fakes("Cells"), asOf)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := m.Column(bg, intCell, 0, 100, vector.New(schema.KindInt64, 0)); !errors.Is(err, errFake) {
 		t.Error(err)
 	}
-	if m, err = Merge(bg, fakes("InsertTimes")); err != nil {
+	if m, err = Merge(bg, fakes("InsertTimes"), asOf); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.InsertTimes(bg, 0, 100, nil); !errors.Is(err, errFake) {
@@ -360,10 +386,10 @@ func TestMergeErrors(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(bg)
 	cancel()
-	if _, err := Merge(ctx, fakes("")); !errors.Is(err, context.Canceled) {
+	if _, err := Merge(ctx, fakes(""), asOf); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := Merge(bg, []Input{huge{newFake("a")}, huge{newFake("b")}}); err == nil {
+	if _, err := Merge(bg, []Input{huge{newFake("a")}, huge{newFake("b")}}, asOf); err == nil {
 		t.Error("merge of more rows than a row number can count")
 	}
 }
@@ -396,7 +422,7 @@ func BenchmarkMerge(b *testing.B) {
 		b.Run(x.name+"/keys", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Merge(bg, in); err != nil {
+				if _, err := Merge(bg, in, asOf); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -409,7 +435,7 @@ func BenchmarkMerge(b *testing.B) {
 }
 
 func benchmarkColumn(b *testing.B, in []Input, col int) {
-	m, err := Merge(bg, in)
+	m, err := Merge(bg, in, asOf)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -22,16 +22,21 @@ const (
 )
 
 // Merged is the outcome of a merge: where each of its rows comes from. As a
-// [rowset.Source] it reads the cells from the inputs, which must stay open. It is used
-// by one goroutine at a time.
+// [rowset.Source] it reads the cells and the history from the inputs, which must stay
+// open. It is used by one goroutine at a time.
 type Merged struct {
 	inputs   []Input
+	horizon  mvcc.Timestamp
 	rows     int
 	segments []segment
 
 	// Of the rows in mixed segments.
 	from  []uint16 // input
 	which []uint32 // row of the input
+
+	histories []rowset.History // by input; nil for those without one
+	older     []ghost          // by output row and death
+	placed    []placement      // by input, once a history was read
 
 	gather gatherer
 }
@@ -73,7 +78,7 @@ func (m *Merged) continues(s *segment, input, row int) bool {
 // Rows returns the number of rows.
 func (m *Merged) Rows() int { return m.rows }
 
-// RowOf returns the input that row i comes from and the row's id there.
+// RowOf returns the input that row i, its present life, comes from and the row's id there.
 func (m *Merged) RowOf(i int) (input int, row rowset.RowID) {
 	s := &m.segments[m.find(i)]
 	k := s.at + uint32(i) - s.start
@@ -88,22 +93,35 @@ func (m *Merged) find(i int) int {
 	return sort.Search(len(m.segments), func(s int) bool { return int(m.segments[s].start) > i }) - 1
 }
 
-// Map returns, for each row of an input, the row it has become, -1 when it was dead.
+// Map returns, for each row of an input, the row it has become, -1 when it was not kept
+// or has become history of a row of another input.
 func (m *Merged) Map(input int) []int32 {
-	out := slices.Repeat([]int32{-1}, int(m.inputs[input].Rows()))
+	maps := make([][]int32, len(m.inputs))
+	maps[input] = m.unmapped(input)
+	m.fill(maps)
+	return maps[input]
+}
+
+// unmapped returns -1 for each row of an input.
+func (m *Merged) unmapped(input int) []int32 {
+	return slices.Repeat([]int32{-1}, int(m.inputs[input].Rows()))
+}
+
+// fill sets in the maps of inputs, of which some are nil, what rows have become.
+func (m *Merged) fill(maps [][]int32) {
 	_ = m.each(0, m.rows, func(s *segment, from, to int) error {
 		k := int(s.at) - int(s.start)
 		for i := from; i < to; i++ {
-			switch {
-			case !s.mixed && int(s.input) == input:
-				out[k+i] = int32(i)
-			case s.mixed && int(m.from[k+i]) == input:
-				out[m.which[k+i]] = int32(i)
+			input, row := s.input, uint32(k+i)
+			if s.mixed {
+				input, row = m.from[k+i], m.which[k+i]
+			}
+			if rows := maps[input]; rows != nil {
+				rows[row] = int32(i)
 			}
 		}
 		return nil
 	})
-	return out
 }
 
 // each calls fn for the part of each segment that lies in rows [from, to).
@@ -163,7 +181,7 @@ func (m *Merged) collect(from, to int, dst *vector.Vector, read readFunc) error 
 	return m.each(from, to, func(s *segment, from, to int) error {
 		at, end := int(s.at)+from-int(s.start), int(s.at)+to-int(s.start)
 		if s.mixed {
-			return m.gather.mixture(m, at, end, dst, read)
+			return m.gather.mixture(m.inputs, m.from[at:end], m.which[at:end], dst, read)
 		}
 		return appendRun(m.inputs[s.input], at, end, dst, read)
 	})
@@ -195,16 +213,17 @@ type gatherer struct {
 	picked []int32       // rows of a span that are wanted
 }
 
-// mixture appends what the inputs hold for rows [at, end) of the mixed ones to dst.
-func (g *gatherer) mixture(m *Merged, at, end int, dst *vector.Vector, read readFunc) error {
-	g.sort(m.from[at:end], m.which[at:end], len(m.inputs))
+// mixture appends what the inputs hold for rows of any of them to dst. Those of one
+// input ascend.
+func (g *gatherer) mixture(inputs []Input, from []uint16, which []uint32, dst *vector.Vector, read readFunc) error {
+	g.sort(from, which, len(inputs))
 	g.cells.Reset(dst.Kind())
-	from := 0
-	for i, to := range g.ends {
-		if err := g.read(m.inputs[i], g.rows[from:to], read); err != nil {
+	start := 0
+	for i, end := range g.ends {
+		if err := g.read(inputs[i], g.rows[start:end], read); err != nil {
 			return err
 		}
-		from = to
+		start = end
 	}
 	return dst.AppendRows(&g.cells, g.order)
 }

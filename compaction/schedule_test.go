@@ -39,7 +39,7 @@ func TestDeltaScores(t *testing.T) {
 		columns    int
 		want       float64
 	}{{9, 100, 1, 0}, {10, 100, 1, 0.1}, {10, 100, 0, 0}, {500, 100, 2, 1}, {5, 0, 1, 1}, {0, 0, 1, 0}} {
-		if got := MajorScore(c.redo, c.base, c.columns); got != c.want {
+		if got := MajorScore(c.redo, c.base, c.columns, false); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}

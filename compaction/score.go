@@ -10,6 +10,7 @@ const (
 
 	minorFiles = 1000 // REDO files at which merging them is worth most
 	majorShare = 0.1  // of REDO to base bytes, below which folding them is not worth it
+	quietShare = 0.01 // likewise, while nothing else is to be done
 )
 
 // FlushScore returns what flushing a memory store is worth, 0 for nothing, given its
@@ -36,10 +37,14 @@ func MinorScore(files int) float64 {
 }
 
 // MajorScore returns what folding REDO files into the base data of a rowset is worth,
-// given the bytes of both and the number of columns that have updates.
-func MajorScore(redo, base int64, updatedColumns int) float64 {
-	share := float64(redo) / float64(max(1, base))
-	if updatedColumns == 0 || share < majorShare {
+// given the bytes of both and the number of columns that have updates. A quiet rowset is not
+// written to at present: then even few changes, which every scan applies, are worth it.
+func MajorScore(redo, base int64, updatedColumns int, quiet bool) float64 {
+	share, least := float64(redo)/float64(max(1, base)), majorShare
+	if quiet {
+		least = quietShare
+	}
+	if updatedColumns == 0 || share < least {
 		return 0
 	}
 	return min(1, share)

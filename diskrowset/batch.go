@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/minikudu/minikudu/encoding"
+	"github.com/minikudu/minikudu/internal/delta"
+	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/predicate"
 	"github.com/minikudu/minikudu/schema"
@@ -22,7 +24,7 @@ func (it *iterator) fill(verdict predicate.Verdict) (*rowset.Batch, error) {
 		return nil, err
 	}
 	b := &it.batch
-	b.Rows, b.Sel, b.Selected = n, nil, n
+	b.Rows, b.Sel, b.Selected, b.Deleted = n, nil, n, it.diff.deleted()
 	if !all {
 		if b.Selected = it.sel.Count(); b.Selected == 0 {
 			return nil, nil
@@ -32,7 +34,7 @@ func (it *iterator) fill(verdict predicate.Verdict) (*rowset.Batch, error) {
 		}
 	}
 	for i, c := range it.output {
-		if b.Columns[i], err = c.view(it.ctx, it.from, it.to); err != nil {
+		if b.Columns[i], err = it.view(c); err != nil {
 			return nil, err
 		}
 	}
@@ -55,20 +57,16 @@ func (it *iterator) selectRows(n int, verdict predicate.Verdict) (all bool, err 
 	if it.spec.Filter != nil && !test {
 		it.spec.Stats.BatchesFromZone.Add(1)
 	}
-	if it.times == nil && !test && !it.life {
+	if it.times == nil && !test && !it.life && it.diff == nil {
 		return true, nil
 	}
 	it.sel = it.sel.Grow(n)
 	it.sel.SetRange(0, n)
-	if it.times != nil {
-		t, err := it.times.view(it.ctx, it.from, it.to)
-		if err != nil {
-			return false, err
-		}
-		clearInvisible(it.sel, vector.Values[int64](t), int64(it.spec.Time.Lo), int64(it.spec.Time.Hi))
+	if err := it.live(it.spec.Time.Hi, it.deltas, it.sel); err != nil {
+		return false, err
 	}
-	if it.life {
-		if err := applyLife(it.ctx, it.deltas, it.spec.Time.Hi, it.from, it.to, it.sel); err != nil {
+	if it.diff != nil {
+		if err := it.diff.choose(it.sel); err != nil {
 			return false, err
 		}
 	}
@@ -78,16 +76,27 @@ func (it *iterator) selectRows(n int, verdict predicate.Verdict) (all bool, err 
 	return false, err
 }
 
-// clearInvisible clears the rows whose insert time is not in (lo, hi]; with lo zero
-// there is no lower limit, so that times stored as 0 are within.
-func clearInvisible(sel vector.Bitmap, times []int64, lo, hi int64) {
-	if lo == 0 {
-		lo = -1
+// live clears from sel the rows of the batch that are dead at a time, to which the stores
+// lead.
+func (it *iterator) live(at mvcc.Timestamp, stores []delta.Reader, sel vector.Bitmap) error {
+	if it.times != nil {
+		t, err := it.times.view(it.ctx, it.from, it.to)
+		if err != nil {
+			return err
+		}
+		clearInvisible(sel, vector.Values[int64](t), int64(at))
+	} else if it.set.meta.MinInsert > at {
+		sel.ClearRange(0, it.to-it.from)
 	}
+	return applyLife(it.ctx, stores, at, it.from, it.to, sel)
+}
+
+// clearInvisible clears the rows that were inserted after a time.
+func clearInvisible(sel vector.Bitmap, times []int64, at int64) {
 	for w := range sel {
 		var out uint64
 		for i, t := range times[w*64 : min(len(times), w*64+64)] {
-			if t <= lo || t > hi {
+			if t > at {
 				out |= 1 << uint(i)
 			}
 		}
@@ -150,6 +159,13 @@ func (it *iterator) flip(b *rowset.Batch) error {
 		if err := turn(i, &b.Columns[i]); err != nil {
 			return err
 		}
+	}
+	if b.Deleted != nil {
+		dead := vector.NewBitmap(len(it.rows))
+		for i, r := range it.rows {
+			dead.Put(i, b.Deleted.Get(int(r)))
+		}
+		b.Deleted = dead
 	}
 	b.Rows, b.Sel = b.Selected, nil
 	if b.Keys == nil {

@@ -14,10 +14,12 @@ import (
 // that rewrites them. It reads best when rows ascend and columns come one after the
 // other, and puts no pages into the cache. It is used by one goroutine at a time.
 type Snapshot struct {
-	set    *RowSet
-	at     mvcc.Timestamp
-	stores []delta.Reader // changes that the snapshot sees, oldest first
-	closed bool
+	set     *RowSet
+	at      mvcc.Timestamp
+	horizon mvcc.Timestamp
+	deltas  *deltas
+	stores  []delta.Reader // changes that the snapshot sees, oldest first
+	closed  bool
 
 	keys   []*scanColumn
 	views  []*vector.Vector // cells of keys
@@ -26,13 +28,14 @@ type Snapshot struct {
 	col    int              // its index in the schema
 }
 
-// At returns the rows as they are at a time. The rowset stays open until the snapshot
-// is closed.
-func (s *RowSet) At(at mvcc.Timestamp) (*Snapshot, error) {
+// At returns the rows as they are at a time, not before any insert, and their history
+// after the horizon. The rowset stays open until the snapshot is closed.
+func (s *RowSet) At(at, horizon mvcc.Timestamp) (*Snapshot, error) {
 	if !s.Acquire() {
 		return nil, ErrClosed
 	}
-	n := &Snapshot{set: s, at: at, stores: s.deltas.Load().visible(at), col: -1}
+	d := s.deltas.Load()
+	n := &Snapshot{set: s, at: at, horizon: horizon, deltas: d, stores: d.visible(at), col: -1}
 	for i := range s.keys {
 		n.keys = append(n.keys, n.newColumn(i))
 	}
@@ -87,21 +90,17 @@ func (n *Snapshot) Keys(ctx context.Context, from, to int, dst *vector.Vector) e
 	return encoding.AppendKeys(dst, n.views, 0, to-from)
 }
 
-// Live clears from live the rows of [from, to) that are not there at the snapshot's
-// time; bit i is row from+i.
+// Live clears from live the rows of [from, to) that are not kept: those that were deleted
+// at or before the horizon; bit i is row from+i.
 func (n *Snapshot) Live(ctx context.Context, from, to int, live vector.Bitmap) error {
-	if meta := n.set.meta; meta.MaxInsert > n.at {
-		if n.times == nil {
-			live.ClearRange(0, to-from)
-			return nil
+	for _, d := range n.deltas.stores {
+		if d.MinTime() <= n.horizon && d.HasLife() {
+			if err := d.ApplyLife(ctx, n.horizon, from, to, live); err != nil {
+				return err
+			}
 		}
-		t, err := n.view(ctx, n.times, from, to)
-		if err != nil {
-			return err
-		}
-		clearInvisible(live, vector.Values[int64](t), 0, int64(n.at))
 	}
-	return applyLife(ctx, n.stores, n.at, from, to, live)
+	return nil
 }
 
 // Cells returns the cells of rows [from, to) of a schema column. They must not be

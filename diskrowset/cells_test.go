@@ -19,21 +19,10 @@ import (
 
 var _ compaction.Input = (*Snapshot)(nil)
 
-// liveAt is history.at with rows that are not inserted yet taken out.
-func (h *history) liveAt(t tb, ts mvcc.Timestamp) (*rows, vector.Bitmap) {
-	now, live := h.at(t, ts)
-	for i, x := range now.times {
-		if x > ts {
-			live.Clear(i)
-		}
-	}
-	return now, live
-}
-
 // checkSnapshot compares pieces of the rows as of a time with the model.
 func (h *history) checkSnapshot(t *rapid.T, s *RowSet, ts mvcc.Timestamp) {
-	now, live := h.liveAt(t, ts)
-	n, err := s.At(ts)
+	now, live := h.at(t, ts)
+	n, err := s.At(ts, ts)
 	must(t, err)
 	defer n.Close()
 	if int(n.Rows()) != now.Rows() {
@@ -91,7 +80,7 @@ func TestSnapshotModel(t *testing.T) {
 			}
 		}
 		for range 3 {
-			h.checkSnapshot(rt, s, mvcc.Timestamp(rapid.IntRange(999, int(h.now)+1).Draw(rt, "snapshot")))
+			h.checkSnapshot(rt, s, mvcc.Timestamp(rapid.IntRange(int(slices.Max(src.times)), int(h.now)+1).Draw(rt, "snapshot")))
 		}
 	})
 }
@@ -102,7 +91,7 @@ func TestSnapshotLeavesCache(t *testing.T) {
 	src := kv(t, 10000, col("val", schema.Int64), func(i int) schema.Value { return i64(i) })
 	st := newStore(t, src.schema)
 	s := st.one(src)
-	n, err := s.At(mvcc.Max)
+	n, err := s.At(mvcc.Max, mvcc.Max)
 	must(t, err)
 	s.Close()
 	for c := range 2 {
@@ -123,7 +112,7 @@ func TestSnapshotLeavesCache(t *testing.T) {
 	}
 	n.Close()
 	n.Close()
-	if _, err := s.At(mvcc.Max); !errors.Is(err, ErrClosed) {
+	if _, err := s.At(mvcc.Max, mvcc.Max); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
 }
@@ -184,7 +173,7 @@ func liveRows(t tb, all []*history, ts mvcc.Timestamp) []string {
 	}
 	var out []row
 	for _, h := range all {
-		now, live := h.liveAt(t, ts)
+		now, live := h.at(t, ts)
 		for i := live.Next(0); i >= 0; i = live.Next(i + 1) {
 			out = append(out, row{now.keys.BytesAt(i), fmt.Sprint(line(now.cols, i, now.keys), " at ", now.times[i])})
 		}
@@ -219,12 +208,12 @@ func TestMergeRowSets(t *testing.T) {
 		ts := mvcc.Timestamp(rapid.IntRange(10_000, int(last)).Draw(rt, "time"))
 		var in []compaction.Input
 		for _, s := range sets {
-			n, err := s.At(ts)
+			n, err := s.At(ts, ts)
 			must(rt, err)
 			defer n.Close()
 			in = append(in, n)
 		}
-		m, err := compaction.Merge(bg, in)
+		m, err := compaction.Merge(bg, in, ts)
 		must(rt, err)
 		var got []string
 		for _, s := range st.write(m, func(o *WriterOptions) { o.TargetBytes = rapid.SampledFrom([]int64{0, 8 << 10}).Draw(rt, "target") }) {
@@ -238,7 +227,7 @@ func TestMergeRowSets(t *testing.T) {
 func storedRows(t *rapid.T, s *RowSet) []string {
 	q := query{spec: rowset.ScanSpec{WithKeys: true}}
 	lines, _ := q.scan(t, s)
-	n, err := s.At(mvcc.Max)
+	n, err := s.At(mvcc.Max, mvcc.Max)
 	must(t, err)
 	defer n.Close()
 	times, err := n.InsertTimes(bg, 0, int(s.Rows()), nil)
@@ -279,12 +268,12 @@ func BenchmarkMergeRowSets(b *testing.B) {
 func benchmarkMerge(b *testing.B, st *store, sets []*RowSet) {
 	var in []compaction.Input
 	for _, s := range sets {
-		n, err := s.At(mvcc.Max)
+		n, err := s.At(mvcc.Max, mvcc.Max)
 		must(b, err)
 		defer n.Close()
 		in = append(in, n)
 	}
-	m, err := compaction.Merge(bg, in)
+	m, err := compaction.Merge(bg, in, mvcc.Max)
 	must(b, err)
 	out, err := Write(bg, m, st.options())
 	must(b, err)

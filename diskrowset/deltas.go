@@ -11,20 +11,32 @@ import (
 	"github.com/minikudu/minikudu/vector"
 )
 
-// deltas are the changes of a rowset's rows, in the order in which they apply: files,
-// changes that are being flushed, and at the end those that are still collected. The
-// value is immutable; a reader keeps the one it began with.
+// deltas are the changes of a rowset's rows. The value is immutable; a reader keeps the
+// one it began with.
 type deltas struct {
-	meta   *rowset.Meta // describes the files among stores
+	meta *rowset.Meta // describes the files among the stores
+	// undo brings rows from the base data back to an earlier time: files, the newest
+	// first, as they apply.
+	undo []*deltaFile
+	// stores bring rows forward, in the order in which they apply: REDO files, changes
+	// that are being flushed, and at the end those that are still collected.
 	stores []delta.Reader
 	active *delta.MemStore // the last of stores; nil: nothing changed since the last flush
 }
 
-// visible returns the stores with a change that a snapshot sees.
+// visible returns the stores that bring rows to the given time, in the order in which
+// they apply. Of a column, the changes in UNDO files are older than those in others, so
+// no cell is brought back and forth.
 func (d *deltas) visible(at mvcc.Timestamp) []delta.Reader {
+	var undo []delta.Reader
+	for _, f := range d.undo {
+		if f.applies(at) {
+			undo = append(undo, f)
+		}
+	}
 	for i, s := range d.stores {
 		if s.MinTime() > at {
-			out := append([]delta.Reader(nil), d.stores[:i]...)
+			out := append(undo, d.stores[:i]...)
 			for _, s := range d.stores[i+1:] {
 				if s.MinTime() <= at {
 					out = append(out, s)
@@ -33,7 +45,10 @@ func (d *deltas) visible(at mvcc.Timestamp) []delta.Reader {
 			return out
 		}
 	}
-	return d.stores
+	if len(undo) == 0 {
+		return d.stores
+	}
+	return append(undo, d.stores...)
 }
 
 // Apply changes stored rows: sets columns or deletes. Calls come in timestamp order,
@@ -48,8 +63,9 @@ func (s *RowSet) Apply(ts mvcc.Timestamp, c *rowset.Changes) error {
 	}
 	s.deltasMu.Lock()
 	defer s.deltasMu.Unlock()
-	d := s.deltas.Load()
-	s.deltas.Store(&deltas{meta: d.meta, stores: append(slices.Clone(d.stores), m), active: m})
+	d := *s.deltas.Load()
+	d.stores, d.active = append(slices.Clone(d.stores), m), m
+	s.deltas.Store(&d)
 	return nil
 }
 
@@ -61,6 +77,14 @@ func (d *deltas) memStores() (out []*delta.MemStore) {
 		}
 	}
 	return out
+}
+
+// CollectedBytes returns the memory of the changes that came since the last flush began.
+func (s *RowSet) CollectedBytes() int64 {
+	if m := s.deltas.Load().active; m != nil {
+		return m.Bytes()
+	}
+	return 0
 }
 
 // MemoryBytes returns the memory of the changes that are not flushed.
@@ -80,10 +104,20 @@ func (s *RowSet) OldestChange() mvcc.Timestamp {
 	return 0
 }
 
-// Changed reports whether the rows changed since they were written, so that stored
-// summaries do not speak for them.
-func (s *RowSet) Changed() bool {
-	return len(s.deltas.Load().stores) > 0
+// NewestChange returns the time of the newest change since the rows were written, 0 when
+// there is none.
+func (s *RowSet) NewestChange() mvcc.Timestamp {
+	stores := s.deltas.Load().stores
+	if len(stores) == 0 {
+		return 0
+	}
+	return stores[len(stores)-1].MaxTime() // they are in order of time
+}
+
+// ChangedAt reports whether the rows at a time are not those of the base data, so that
+// stored summaries do not speak for them.
+func (s *RowSet) ChangedAt(at mvcc.Timestamp) bool {
+	return len(s.deltas.Load().visible(at)) > 0
 }
 
 // Live returns the number of rows that are live now.
@@ -113,20 +147,21 @@ func (s *RowSet) Later(after mvcc.Timestamp, fn func(ts mvcc.Timestamp, c *rowse
 func (s *RowSet) FreezeDeltas() *delta.MemStore {
 	s.deltasMu.Lock()
 	defer s.deltasMu.Unlock()
-	d := s.deltas.Load()
+	d := *s.deltas.Load()
 	all := d.memStores()
 	switch {
 	case len(all) == 0:
 		return nil
 	case all[0] == d.active:
-		s.deltas.Store(&deltas{meta: d.meta, stores: d.stores})
+		d.active = nil
+		s.deltas.Store(&d)
 	}
 	return all[0]
 }
 
 // MetaWith returns the description of the rowset once the frozen changes are in the
 // file w.
-func (s *RowSet) MetaWith(frozen *delta.MemStore, w *WrittenRedo) *rowset.Meta {
+func (s *RowSet) MetaWith(frozen *delta.MemStore, w *WrittenDelta) *rowset.Meta {
 	m := *s.Meta()
 	m.Redo = append(slices.Clone(m.Redo), w.Delta)
 	m.LiveRows -= frozen.Deletes()
@@ -137,21 +172,21 @@ func (s *RowSet) MetaWith(frozen *delta.MemStore, w *WrittenRedo) *rowset.Meta {
 // FlushedDeltas replaces the frozen changes by the file they were written to. Meta,
 // which MetaWith returned, describes the rowset from now on. A scan in progress goes on
 // with what it began with.
-func (s *RowSet) FlushedDeltas(frozen *delta.MemStore, w *WrittenRedo, meta *rowset.Meta) error {
+func (s *RowSet) FlushedDeltas(frozen *delta.MemStore, w *WrittenDelta, meta *rowset.Meta) error {
 	if !s.Acquire() {
 		return ErrClosed
 	}
 	defer s.Release()
 	s.deltasMu.Lock()
 	defer s.deltasMu.Unlock()
-	d := s.deltas.Load()
+	d := *s.deltas.Load()
 	i := slices.IndexFunc(d.stores, func(r delta.Reader) bool { return r == delta.Reader(frozen) })
 	if i < 0 || frozen == d.active {
 		return fmt.Errorf("rowset %d: flushed changes are not frozen ones", s.meta.ID)
 	}
-	next := &deltas{meta: meta, stores: slices.Clone(d.stores), active: d.active}
-	next.stores[i] = newRedoFile(s, &w.Delta)
-	s.deltas.Store(next)
+	d.meta, d.stores = meta, slices.Clone(d.stores)
+	d.stores[i] = newDeltaFile(s, &w.Delta)
+	s.deltas.Store(&d)
 	return nil
 }
 
@@ -166,7 +201,7 @@ func changed(ctx context.Context, stores []delta.Reader, col, from, to int) (boo
 	return false, nil
 }
 
-// applyLife clears from sel the rows of [from, to) that are deleted.
+// applyLife brings the liveness of rows [from, to) in sel to a time.
 func applyLife(ctx context.Context, stores []delta.Reader, at mvcc.Timestamp, from, to int, sel vector.Bitmap) error {
 	for _, d := range stores {
 		if d.HasLife() {
@@ -180,31 +215,20 @@ func applyLife(ctx context.Context, stores []delta.Reader, at mvcc.Timestamp, fr
 
 // patcher applies changes to the cells of one column of a scan.
 type patcher struct {
-	stores  []delta.Reader
-	at      mvcc.Timestamp
-	col     int
-	scratch [2]*vector.Vector // each store's result is the next one's input
+	stores []delta.Reader
+	at     mvcc.Timestamp
+	col    int
+	cells  delta.Overlay
 }
 
 func (p *patcher) patch(ctx context.Context, from, to int, v *vector.Vector) (*vector.Vector, error) {
-	k := 0
+	p.cells.Reset(v)
 	for _, d := range p.stores {
-		if !d.Touches(p.col) {
-			continue
-		}
-		if p.scratch[k] == nil {
-			p.scratch[k] = vector.New(v.Kind(), to-from)
-		}
-		out, err := d.Patch(ctx, p.at, p.col, from, to, v, p.scratch[k])
-		if err != nil {
+		if err := d.Patch(ctx, p.at, p.col, from, to, &p.cells); err != nil {
 			return nil, err
 		}
-		if out == p.scratch[k] {
-			k = 1 - k
-		}
-		v = out
 	}
-	return v, nil
+	return p.cells.Result()
 }
 
 // patchRow appends the newest cell of a row to dst, if a change set it.

@@ -19,6 +19,7 @@ type fileWriter struct {
 	num      rowset.FileNum
 	from, to int // rows of the source
 	limit    int64
+	cols     []int // schema columns to be written
 	meta     rowset.Meta
 	zones    []*cfile.ZoneMap // of schema columns
 }
@@ -49,7 +50,7 @@ func (w *fileWriter) section(kind rowset.SectionKind, column schema.ColumnID, at
 }
 
 func (w *fileWriter) writeColumns() error {
-	for i := range w.o.Schema.Len() {
+	for _, i := range w.cols {
 		if err := w.writeColumn(i); err != nil {
 			return fmt.Errorf("writing column %q: %w", w.o.Schema.Column(i).Name, err)
 		}
@@ -150,8 +151,8 @@ func (w *fileWriter) writeTimes() error {
 // writeZones writes the zone maps and takes the key columns' bounds from them.
 func (w *fileWriter) writeZones() error {
 	var buf []byte
-	for i, z := range w.zones {
-		at := w.out.size()
+	for k, z := range w.zones {
+		i, at := w.cols[k], w.out.size()
 		buf = z.AppendTo(buf[:0])
 		if _, err := w.out.Write(buf); err != nil {
 			return err

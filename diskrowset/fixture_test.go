@@ -404,3 +404,6 @@ func (r *rows) encode(t tb) {
 	r.keys = vector.New(schema.KindBytes, 0)
 	must(t, encoding.AppendKeys(r.keys, r.cols[:r.schema.NumKey()], 0, r.cols[0].Len()))
 }
+
+// History returns nil: no history is kept.
+func (r *rows) History(from, to int) rowset.History { return nil }

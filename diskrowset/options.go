@@ -2,6 +2,7 @@ package diskrowset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -79,13 +80,33 @@ func (o *WriterOptions) limit() int64 {
 	return o.TargetBytes + o.TargetBytes/10
 }
 
-// Written is a file that Write made. It is synced; its directory entry is not.
+// Written is a rowset that Write made: a file, and files of changes where the rows have
+// history. They are synced; their directory entries are not.
 type Written struct {
 	// Meta describes the rowset; ID and DurableTo are the caller's to set.
 	Meta     *rowset.Meta
 	File     rowset.FileNum
 	Size     int64
 	Checksum uint32 // CRC-32C of the whole file
+	Deltas   []WrittenDelta
+}
+
+// Remove deletes the files.
+func (w *Written) Remove(o WriterOptions) error {
+	err := o.FS.Remove(o.FS.Join(o.Dir, FileName(w.File)))
+	for i := range w.Deltas {
+		err = errors.Join(err, o.FS.Remove(o.FS.Join(o.Dir, DeltaName(w.Deltas[i].File))))
+	}
+	return err
+}
+
+// Bytes returns the size of all files.
+func (w *Written) Bytes() int64 {
+	n := w.Size
+	for i := range w.Deltas {
+		n += w.Deltas[i].Size
+	}
+	return n
 }
 
 const (

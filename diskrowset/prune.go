@@ -21,7 +21,7 @@ type pruner struct {
 // reading, and by the zone maps of whole files.
 func (it *iterator) judgeAll(ctx context.Context) (predicate.Verdict, error) {
 	it.cell = zoneCell{0, it.set.rows, predicate.Some}
-	if it.spec.Filter == nil || it.spec.NoPrune {
+	if it.spec.Filter == nil || it.spec.NoPrune || it.diff != nil {
 		return predicate.Some, nil
 	}
 	p := &it.prune

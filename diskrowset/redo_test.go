@@ -124,6 +124,11 @@ func (h *history) at(t tb, ts mvcc.Timestamp) (*rows, vector.Bitmap) {
 			live.Clear(i)
 		}
 	}
+	for i, x := range now.times {
+		if x > ts {
+			live.Clear(i)
+		}
+	}
 	return &now, live
 }
 
@@ -279,7 +284,7 @@ func TestItem42FlushedChangesKeepValues(t *testing.T) {
 	}
 	want, _ := query{}.scan(t, s)
 	meta := st.flush(s)
-	if s.MemoryBytes() != 0 || s.OldestChange() != 0 || s.FreezeDeltas() != nil || !s.Changed() {
+	if s.MemoryBytes() != 0 || s.OldestChange() != 0 || s.FreezeDeltas() != nil || !s.ChangedAt(mvcc.Max) {
 		t.Fatal("changes are left in memory")
 	}
 	if d := meta.Redo[0]; d.MinTime != 5 || d.MaxTime != 5 || d.Deletes != 0 || d.Updates[11] != 1000 || len(d.Updates) != 1 || meta.DurableTo != 5 {
@@ -361,14 +366,16 @@ func TestItem46DenseChanges(t *testing.T) {
 		if f.meta.Updates[11] != 12000 || f.HasLife() || f.Touches(0) || !f.Touches(1) {
 			t.Fatalf("%+v", f.meta)
 		}
-		scratch := vector.New(schema.KindInt64, 100)
+		var cells delta.Overlay
 		for from := 0; from < 30000; from += 100 {
 			base := src.cols[1].Slice(from, from+100)
-			got, err := f.Patch(bg, 5, 1, from, from+100, base, scratch)
+			cells.Reset(base)
+			must(t, f.Patch(bg, 5, 1, from, from+100, &cells))
+			got, err := cells.Result()
 			must(t, err)
 			changed := from >= 3000 && from < 27000
-			if (got == scratch) != changed {
-				t.Fatalf("rows from %d: copied %v", from, got == scratch)
+			if (got != base) != changed {
+				t.Fatalf("rows from %d: copied %v", from, got != base)
 			}
 			for i, x := range got.Int64s() {
 				want := int64(from + i)
@@ -384,10 +391,10 @@ func TestItem46DenseChanges(t *testing.T) {
 }
 
 // flushedFile flushes and returns the newest file.
-func (st *store) flushedFile(s *RowSet) *redoFile {
+func (st *store) flushedFile(s *RowSet) *deltaFile {
 	st.t.Helper()
 	st.flush(s)
-	all := s.deltas.Load().redoFiles()
+	all := s.deltas.Load().files()
 	return all[len(all)-1]
 }
 
@@ -545,7 +552,7 @@ func TestItem49MergedFiles(t *testing.T) {
 	if _, _, err := s.MergeRedo(bg, st.options()); !errors.Is(err, ErrNoChanges) {
 		t.Errorf("one file: %v", err)
 	}
-	f := s.deltas.Load().redoFiles()[0]
+	f := s.deltas.Load().files()[0]
 	_, p, err := f.changes(bg, 2)
 	must(t, err)
 	if i := p.find(10); !slices.Equal(p.rows[i:i+3], []int32{10, 10, 10}) {
@@ -788,7 +795,7 @@ func TestChangesOfAnotherRowSet(t *testing.T) {
 	m.Rows, m.LiveRows = 50, 50 // row 50 of the changes does not exist
 	env := st.fresh(&m)
 	defer env.Close()
-	if err := env.deltas.Load().redoFiles()[0].verify(bg); !errors.Is(err, vfs.ErrCorruption) {
+	if err := env.deltas.Load().files()[0].verify(bg); !errors.Is(err, vfs.ErrCorruption) {
 		t.Errorf("rows out of bounds: %v", err)
 	}
 }
@@ -865,13 +872,13 @@ func TestDeltaNames(t *testing.T) {
 }
 
 func FuzzRedoDirectory(f *testing.F) {
-	d := RedoDirectory{MinTime: 3, MaxTime: 5, Deletes: RedoList{Count: 1, Rows: rowset.Section{Length: 5}, Times: rowset.Section{Length: 6}},
-		Columns: []RedoColumn{{Column: schema.Column{Name: "v", Type: schema.Int32}, Values: rowset.Section{Length: 10},
-			RedoList: RedoList{Count: 2, Rows: rowset.Section{Length: 7}, Times: rowset.Section{Length: 8}}}}}
+	d := DeltaDirectory{MinTime: 3, MaxTime: 5, Deletes: DeltaList{Count: 1, Rows: rowset.Section{Length: 5}, Times: rowset.Section{Length: 6}},
+		Columns: []DeltaColumn{{Column: schema.Column{Name: "v", Type: schema.Int32}, Values: rowset.Section{Length: 10},
+			DeltaList: DeltaList{Count: 2, Rows: rowset.Section{Length: 7}, Times: rowset.Section{Length: 8}}}}}
 	b := d.appendTo(nil)
 	f.Add(b[:len(b)-trailerSize], int64(64+36))
 	f.Fuzz(func(t *testing.T, b []byte, end int64) {
-		var d, e RedoDirectory
+		var d, e DeltaDirectory
 		if end < binfmt.HeaderSize || d.decode(b, end) != nil {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -38,10 +39,11 @@ type RowSet struct {
 	// Safe on their own.
 	deltas    atomic.Pointer[deltas]
 	deltasMu  sync.Mutex // held while another deltas is made
-	retired   atomic.Pointer[[]*redoFile]
+	retired   atomic.Pointer[[]*deltaFile]
 	refs      atomic.Int64
 	closed    atomic.Bool
-	drop      atomic.Bool // delete the files when the last reference ends
+	drop      atomic.Bool                      // delete the files when the last reference ends
+	gone      atomic.Pointer[[]rowset.FileNum] // files to delete then, all the same
 	indexSlot [1]cache.Slot[cache.Page]
 	indexMu   sync.Mutex // held while the key index is read
 }
@@ -83,7 +85,7 @@ func (s *RowSet) attach() error {
 		s.filters = &filters{file: s.file(sec.File), section: sec}
 	}
 	s.bounds = keyBounds(s.env.Schema, s.meta.KeyBounds)
-	return s.attachRedo()
+	return s.attachDeltas()
 }
 
 func (s *RowSet) attachColumns() error {
@@ -216,13 +218,22 @@ func (s *RowSet) finish() {
 		}
 	}
 	s.env.Pages.Forget(s.indexSlot[:])
-	letGo(s.deltas.Load().redoFiles(), s.drop.Load())
+	d := s.deltas.Load()
+	for _, f := range append(d.files(), d.undo...) {
+		letGo([]*deltaFile{f}, s.removes(f.file.num))
+	}
 	if retired := s.retired.Swap(nil); retired != nil {
 		letGo(*retired, true)
 	}
 	for _, f := range s.files {
-		f.release(s.drop.Load())
+		f.release(s.removes(f.num))
 	}
+}
+
+// removes reports whether a file goes with the rowset.
+func (s *RowSet) removes(n rowset.FileNum) bool {
+	gone := s.gone.Load()
+	return s.drop.Load() || gone != nil && slices.Contains(*gone, n)
 }
 
 // Zone returns the summary of a whole schema column, and false when none is stored.

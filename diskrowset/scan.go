@@ -3,6 +3,7 @@ package diskrowset
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"github.com/minikudu/minikudu/internal/delta"
 	"github.com/minikudu/minikudu/internal/rowset"
@@ -69,12 +70,17 @@ func (s *RowSet) scan(ctx context.Context, spec *rowset.ScanSpec) (*iterator, er
 	return it, it.open(ctx)
 }
 
-// outsideTime reports whether no row is visible.
+// outsideTime reports whether no row is visible, or of a scan for changes, whether there
+// are none.
 func (s *RowSet) outsideTime(spec *rowset.ScanSpec) bool {
-	if spec.Time.Lo > 0 && len(s.deltas.Load().visible(spec.Time.Hi)) > 0 {
+	d := s.deltas.Load()
+	if in := spec.Time; in.Lo > 0 {
+		return len(d.within(in)) == 0 && (s.meta.MinInsert > in.Hi || s.meta.MaxInsert <= in.Lo)
+	}
+	if s.meta.MinInsert <= spec.Time.Hi {
 		return false
 	}
-	return s.meta.MinInsert > spec.Time.Hi || spec.Time.Lo > 0 && s.meta.MaxInsert <= spec.Time.Lo
+	return !slices.ContainsFunc(d.visible(spec.Time.Hi), delta.Reader.HasLife)
 }
 
 // rowRange returns the rows within the key bounds of the scan and of its filter.
@@ -123,7 +129,8 @@ type iterator struct {
 	prune    pruner
 	cell     zoneCell       // judged last
 	deltas   []delta.Reader // changes that the snapshot sees, oldest first
-	life     bool           // some of them delete rows
+	life     bool           // some of them delete or revive rows
+	diff     *diff          // of a scan for changes, else nil
 
 	// The batch being filled.
 	ctx      context.Context
@@ -163,12 +170,15 @@ func newIterator(s *RowSet, spec *rowset.ScanSpec, lo, hi int) *iterator {
 	for i := 0; spec.WithKeys && i < len(s.keys); i++ {
 		it.keys = append(it.keys, it.column(i))
 	}
-	if s.times != nil && (s.meta.MaxInsert > spec.Time.Hi || spec.Time.Lo > 0 && s.meta.MinInsert <= spec.Time.Lo) {
+	if spec.Time.Lo > 0 {
+		it.diff = newDiff(it)
+	}
+	if s.times != nil && (s.meta.MaxInsert > spec.Time.Hi || it.diff != nil) {
 		it.times = &scanColumn{cursor: cursor{col: s.times}}
 		it.columns = append(it.columns, it.times)
 	}
 	it.batch.Columns = make([]*vector.Vector, len(it.output))
-	it.eval = func(col int) (*vector.Vector, error) { return it.bySchema[col].view(it.ctx, it.from, it.to) }
+	it.eval = func(col int) (*vector.Vector, error) { return it.view(it.bySchema[col]) }
 	return it
 }
 
@@ -182,6 +192,18 @@ func (it *iterator) column(col int) *scanColumn {
 		it.columns = append(it.columns, c)
 	}
 	return c
+}
+
+// view returns the cells of the batch's rows; of rows that a diff shows as deleted, those
+// they had last.
+func (it *iterator) view(c *scanColumn) (*vector.Vector, error) {
+	fresh := c.batch == nil
+	v, err := c.view(it.ctx, it.from, it.to)
+	if err != nil || it.diff == nil || !fresh {
+		return v, err
+	}
+	c.batch, err = it.diff.revive(c, v)
+	return c.batch, err
 }
 
 // open opens the columns that will be read.

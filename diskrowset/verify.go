@@ -25,7 +25,7 @@ func (s *RowSet) Verify(ctx context.Context) error {
 	env.Pages = cache.New[cache.Page](0)
 	meta := s.Meta()
 	base := *meta
-	base.Redo = nil // the rows are read as they were written
+	base.Redo, base.Undo = nil, nil // the rows are read as they were written
 	fresh, err := Open(&base, env)
 	if err != nil {
 		return err
@@ -37,10 +37,10 @@ func (s *RowSet) Verify(ctx context.Context) error {
 			return fmt.Errorf("verifying rowset %d: %w", s.meta.ID, err)
 		}
 	}
-	for i := range meta.Redo {
-		f := newRedoFile(fresh, &meta.Redo[i])
+	for _, m := range slices.Concat(meta.Undo, meta.Redo) {
+		f := newDeltaFile(fresh, &m)
 		err := f.verify(ctx)
-		letGo([]*redoFile{f}, false)
+		letGo([]*deltaFile{f}, false)
 		if err != nil {
 			return fmt.Errorf("verifying changes of rowset %d: %w", s.meta.ID, err)
 		}
@@ -229,7 +229,7 @@ func (v *keyVerifier) filtered(ctx context.Context, key []byte) error {
 }
 
 // verify checks every part of a file of changes, and that they agree.
-func (f *redoFile) verify(ctx context.Context) error {
+func (f *deltaFile) verify(ctx context.Context) error {
 	if size, err := f.file.handle.Size(ctx); err != nil {
 		return err
 	} else if size != f.meta.Section.Length {
@@ -257,7 +257,7 @@ func (f *redoFile) verify(ctx context.Context) error {
 	return nil
 }
 
-func (l *redoList) verify(ctx context.Context) error {
+func (l *changeList) verify(ctx context.Context) error {
 	for _, c := range []*column{l.rows, l.times, l.cells} {
 		if c == nil {
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 
 	"github.com/minikudu/minikudu/internal/mvcc"
@@ -35,8 +36,8 @@ func Write(ctx context.Context, src rowset.Source, o WriterOptions) ([]Written, 
 	if err == nil {
 		return done, nil
 	}
-	for _, d := range done {
-		err = errors.Join(err, o.FS.Remove(w.path(d.File)))
+	for i := range done {
+		err = errors.Join(err, done[i].Remove(o))
 	}
 	return nil, err
 }
@@ -81,6 +82,7 @@ func (w *writer) writeFitting(from, n int) (Written, error) {
 		if !errors.Is(err, errTooLarge) || n == 1 {
 			if err == nil {
 				w.sizer.wrote(n, d.Size)
+				err = w.writeHistory(&d, from)
 			}
 			return d, err
 		}
@@ -97,6 +99,9 @@ func (w *writer) writeFile(from, n int) (d Written, err error) {
 	}
 	out := &output{f: f, throttle: w.o.throttle(w.ctx), buf: w.buf[:0]}
 	fw := &fileWriter{writer: w, out: out, num: num, from: from, to: from + n, limit: w.o.limit()}
+	for i := range w.o.Schema.Len() {
+		fw.cols = append(fw.cols, i)
+	}
 	if n == 1 {
 		fw.limit = math.MaxInt64
 	}
@@ -109,6 +114,53 @@ func (w *writer) writeFile(from, n int) (d Written, err error) {
 	}
 	return Written{Meta: meta, File: num, Size: out.size(), Checksum: out.crc}, nil
 }
+
+// writeHistory writes what is kept of the history of a file's rows, of which the first is
+// row from of the source. When that fails it removes all that was written.
+func (w *writer) writeHistory(d *Written, from int) error {
+	h := w.src.History(from, from+int(d.Meta.Rows))
+	if h == nil {
+		return nil
+	}
+	undo, err := w.writeDelta(d, h, rowset.SectionUndo)
+	if err == nil && undo != nil {
+		d.Meta.Undo = append(d.Meta.Undo, undo.Delta)
+	}
+	var redo *WrittenDelta
+	if err == nil {
+		redo, err = w.writeDelta(d, ghosts{h}, rowset.SectionRedo)
+	}
+	if err == nil && redo != nil {
+		d.Meta.Redo = append(d.Meta.Redo, redo.Delta)
+		d.Meta.LiveRows -= redo.Delta.Deletes
+	}
+	if err != nil {
+		err = errors.Join(err, d.Remove(w.o))
+	}
+	return err
+}
+
+// writeDelta writes a file of changes beside d, unless there are none.
+func (w *writer) writeDelta(d *Written, changes changeSource, kind rowset.SectionKind) (*WrittenDelta, error) {
+	x, err := writeDelta(w.ctx, changes, kind, w.o)
+	switch {
+	case errors.Is(err, ErrNoChanges):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	d.Deltas = append(d.Deltas, x)
+	return &x, nil
+}
+
+// ghosts are the deletions of rows that were not inserted again, as REDO.
+type ghosts struct{ rowset.History }
+
+func (g ghosts) Versions(context.Context, int) iter.Seq2[rowset.Version, error] {
+	return none[rowset.Version]
+}
+
+func (g ghosts) Deaths(ctx context.Context) iter.Seq2[rowset.Event, error] { return g.Ghosts(ctx) }
 
 // pieces reads rows [from, to) piece by piece into a scratch vector of the given kind
 // and gives each piece to use.

@@ -98,17 +98,11 @@ func (m *MemRowSet) Rows() int64 { return m.published.Load() }
 // MemoryBytes returns the memory the memrowset holds.
 func (m *MemRowSet) MemoryBytes() int64 { return m.memory.Load() + m.deltas.Bytes() }
 
+// CollectedBytes returns the memory of the changes of rows.
+func (m *MemRowSet) CollectedBytes() int64 { return m.deltas.Bytes() }
+
 // Live returns the number of rows that are live now.
 func (m *MemRowSet) Live() int64 { return m.Rows() - m.deltas.Deletes() + m.deltas.Revivals() }
-
-// NewestChange returns a time not before the newest change up to the given time, and
-// not after that; 0 when there is no change.
-func (m *MemRowSet) NewestChange(at mvcc.Timestamp) mvcc.Timestamp {
-	if first := m.deltas.MinTime(); first == 0 || first > at {
-		return 0
-	}
-	return min(m.deltas.MaxTime(), at)
-}
 
 // Later calls fn for the changes of every commit after the given time, in timestamp
 // order, until it fails. What fn is given must not be changed.
@@ -182,14 +176,8 @@ func (m *MemRowSet) rowsAt(t mvcc.Timestamp, n int) int {
 	return sort.Search(n, func(i int) bool { return m.time(i) > t })
 }
 
-// visible returns the rows [from, to) that were inserted in the interval.
-func (m *MemRowSet) visible(i mvcc.Interval) (from, to int) {
-	to = m.rowsAt(i.Hi, int(m.Rows()))
-	if i.Lo == 0 {
-		return 0, to
-	}
-	return m.rowsAt(i.Lo, to), to
-}
+// visible returns how many rows were inserted at or before a time.
+func (m *MemRowSet) visible(at mvcc.Timestamp) int { return m.rowsAt(at, int(m.Rows())) }
 
 // Append inserts rows at timestamp ts, which is not below that of an earlier Append:
 // for each index k of which, ascending (nil: of every key), the key keys.At(k) with row

@@ -149,11 +149,11 @@ func BenchmarkSource(b *testing.B) {
 	m := filledTable(b, 600)
 	b.Run("order", func(b *testing.B) {
 		for b.Loop() {
-			m.Source(mvcc.Max)
+			m.Source(mvcc.Max, mvcc.Max)
 		}
 		perRow(b, int(m.Rows()))
 	})
-	src := m.Source(mvcc.Max)
+	src := m.Source(mvcc.Max, mvcc.Max)
 	for _, c := range []int{0, 1, 5} {
 		b.Run("gather/"+m.Schema().Column(c).TypeString(), func(b *testing.B) {
 			dst := &vector.Vector{}

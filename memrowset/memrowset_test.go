@@ -116,7 +116,7 @@ func TestItem33EmptyAndFullSnapshot(t *testing.T) {
 		if got, _ := scanRows(t, m, allColumns(m.Schema(), at)); len(got) != want {
 			t.Errorf("snapshot %d sees %d rows, want %d", at, len(got), want)
 		}
-		if n := m.Source(at).Rows(); n != want {
+		if n := m.Source(at, at).Rows(); n != want {
 			t.Errorf("source at %d has %d rows, want %d", at, n, want)
 		}
 	}
@@ -137,7 +137,7 @@ func TestItem39Anchor(t *testing.T) {
 	if _, err := m.Append(8, cols, keys, nil); err == nil {
 		t.Error("a timestamp going back is accepted")
 	}
-	m.Source(mvcc.Max)
+	m.Source(mvcc.Max, mvcc.Max)
 	lo, _ := m.MinTime()
 	if hi, _ := m.MaxTime(); lo != 5 || hi != 9 {
 		t.Errorf("times are %d to %d, want 5 to 9", lo, hi)
@@ -260,7 +260,7 @@ func TestC16EveryKeyIsFound(t *testing.T) {
 // checkOrder checks that a flush gets every row once, in key order.
 func checkOrder(t *testing.T, m *MemRowSet) {
 	t.Helper()
-	src := m.Source(mvcc.Max)
+	src := m.Source(mvcc.Max, mvcc.Max)
 	if int64(src.Rows()) != m.Rows() {
 		t.Fatalf("source of %d rows, want %d", src.Rows(), m.Rows())
 	}
@@ -315,7 +315,7 @@ func TestC43ScansDuringFlush(t *testing.T) {
 	for i := range 20 {
 		insert(t, m, mvcc.Timestamp(i+1), row{i32(i), i32(i)})
 	}
-	src := m.Source(mvcc.Max)
+	src := m.Source(mvcc.Max, mvcc.Max)
 	dst := vector.New(schema.KindInt32, 0)
 	for at := 0; at < src.Rows(); at += 3 {
 		if err := src.Column(context.Background(), 0, at, min(at+3, src.Rows()), dst); err != nil {

@@ -185,7 +185,7 @@ func (x *model) lookup(t *rapid.T) {
 // source compares a source, read in pieces, with the model.
 func (x *model) source(t *rapid.T) {
 	at := mvcc.Timestamp(rapid.IntRange(0, int(x.now)+1).Draw(t, "at"))
-	src := x.m.Source(at)
+	src := x.m.Source(at, at)
 	want := x.want(&rowset.ScanSpec{Time: mvcc.At(at)}, func(row) bool { return true })
 	if src.Rows() != len(want) {
 		t.Fatalf("%d rows in the source, want %d", src.Rows(), len(want))

@@ -13,19 +13,25 @@ import (
 // gatherRows is the number of rows of a batch that is gathered in key order.
 const gatherRows = 4096
 
-// Scan starts a scan over the rows inserted in the interval.
+// Scan starts a scan.
 //
 // Unordered scans hand out the vectors themselves, chunk by chunk. Ordered ones, and
 // unordered ones whose key bounds leave few rows, gather the rows that the index names.
 func (m *MemRowSet) Scan(_ context.Context, spec *rowset.ScanSpec) (rowset.Iterator, error) {
-	from, to := m.visible(spec.Time)
-	s := &scan{m: m, spec: spec, bounds: bounds{spec.Lower, spec.Upper}, from: from, to: to}
+	to := m.visible(spec.Time.Hi)
+	s := &scan{m: m, spec: spec, bounds: bounds{spec.Lower, spec.Upper}, to: to, diff: spec.Time.Lo > 0}
+	if s.diff {
+		s.old = m.visible(spec.Time.Lo)
+		if !m.deltas.Within(spec.Time) {
+			s.from = s.old // older rows did not change
+		}
+	}
 	s.slots = make([]slot, m.schema.Len())
 	s.batch.Columns = make([]*vector.Vector, len(spec.Columns))
 	switch {
-	case from == to:
+	case s.from == to:
 	case spec.Order != rowset.Unordered || s.bounded() && m.few(s.bounds):
-		s.walker = newWalker(m, s.bounds, from, to, spec.Order)
+		s.walker = newWalker(m, s.bounds, s.from, to, spec.Order)
 		s.rows = make([]rowset.RowID, 0, s.size(gatherRows))
 	default:
 		s.test = s.bounded()
@@ -53,6 +59,8 @@ type scan struct {
 	bounds bounds
 	from   int     // next row of a scan in storage order
 	to     int     // first row not visible
+	diff   bool    // only rows that changed in the interval
+	old    int     // of a diff: first row inserted in the interval
 	test   bool    // test keys against the bounds
 	walker *walker // of a scan that gathers, else nil
 
@@ -61,6 +69,8 @@ type scan struct {
 	slots []slot         // by schema column
 	key   slot
 	ones  vector.Bitmap
+	dead  vector.Bitmap  // of a diff: rows deleted in the interval
+	twice []rowset.Event // those of them that lived again, with their first deaths
 	batch rowset.Batch
 }
 
@@ -118,9 +128,9 @@ func (s *scan) advance() bool {
 // choose selects rows of the batch.
 func (s *scan) choose() error {
 	n := s.batch.Rows
-	s.batch.Sel, s.batch.Selected = nil, n
+	s.batch.Sel, s.batch.Selected, s.batch.Deleted = nil, n, nil
 	life := s.m.deltas.HasLife()
-	if s.spec.Filter == nil && !s.test && !life {
+	if s.spec.Filter == nil && !s.test && !life && !s.diff {
 		s.spec.Stats.RowsConsidered.Add(int64(n))
 		return nil
 	}
@@ -131,6 +141,9 @@ func (s *scan) choose() error {
 		if err := s.testLife(sel); err != nil {
 			return err
 		}
+	}
+	if s.diff {
+		s.testChanges(sel)
 	}
 	if s.test {
 		if err := s.testKeys(sel); err != nil {
@@ -161,6 +174,39 @@ func (s *scan) testLife(sel vector.Bitmap) error {
 		}
 	}
 	return nil
+}
+
+// row returns row i of the batch.
+func (s *scan) row(i int) rowset.RowID {
+	if s.walker == nil {
+		return rowset.RowID(s.start + i)
+	}
+	return s.rows[i]
+}
+
+// testChanges makes sel, the rows live at the upper end of the interval, those that
+// changed in it and are live at one of the ends.
+func (s *scan) testChanges(sel vector.Bitmap) {
+	in, deltas := s.spec.Time, s.m.deltas
+	s.dead = s.dead.Grow(s.batch.Rows)
+	s.twice = s.twice[:0]
+	for i := range s.batch.Rows {
+		r := s.row(i)
+		before := int(r) < s.old
+		switch live := sel.Get(i); {
+		case before && !deltas.TouchedRow(in, r):
+			sel.Clear(i)
+		case !live && before && deltas.Live(in.Lo, r):
+			sel.Set(i)
+			s.dead.Set(i)
+			if first, again := deltas.FirstDeath(in, r); again {
+				s.twice = append(s.twice, rowset.Event{Row: rowset.RowID(i), Time: first})
+			}
+		}
+	}
+	if s.dead.Any() {
+		s.batch.Deleted = s.dead
+	}
 }
 
 // testKeys clears from sel the rows whose key lies outside the bounds.
@@ -205,18 +251,49 @@ func (s *scan) column(c int) (*vector.Vector, error) {
 		return d.now, nil
 	}
 	d.ready = true
-	var err error
+	err := s.fill(d, c)
+	if err == nil && s.batch.Deleted != nil && len(s.twice) > 0 {
+		d.now, err = s.revive(c, d.now)
+	}
+	return d.now, err
+}
+
+// fill makes d the cells of a column at the scan's snapshot.
+func (s *scan) fill(d *slot, c int) (err error) {
+	at := s.spec.Time.Hi
 	if s.walker == nil {
 		s.m.columns[c].view(d, s.start, s.start+s.batch.Rows)
-		d.now, err = s.m.deltas.Patch(context.Background(), s.spec.Time.Hi, c, s.start, s.start+s.batch.Rows, &d.vec, &d.patched)
-		return d.now, err
+		d.patched.Reset(&d.vec)
+		err = s.m.deltas.Patch(context.Background(), at, c, s.start, s.start+s.batch.Rows, &d.patched)
+	} else {
+		d.vec.Reset(s.m.schema.Column(c).Kind())
+		err = s.m.columns[c].gather(&d.vec, s.rows)
+		d.patched.Reset(&d.vec)
+		if err == nil {
+			err = s.m.deltas.PatchRows(at, c, s.rows, &d.patched)
+		}
 	}
-	d.vec.Reset(s.m.schema.Column(c).Kind())
-	if err := s.m.columns[c].gather(&d.vec, s.rows); err != nil {
-		return nil, err
+	if err == nil {
+		d.now, err = d.patched.Result()
 	}
-	d.now, err = s.m.deltas.PatchRows(s.spec.Time.Hi, c, s.rows, &d.vec, &d.patched)
-	return d.now, err
+	return err
+}
+
+// revive returns the cells with those of rows that lived again as they were when the rows
+// first died.
+func (s *scan) revive(c int, v *vector.Vector) (*vector.Vector, error) {
+	out, done := vector.New(v.Kind(), v.Len()), 0
+	for _, e := range s.twice {
+		if err := out.AppendRange(v, done, int(e.Row)); err != nil {
+			return nil, err
+		}
+		cell := []*vector.Vector{out}
+		if err := s.m.ReadRow(context.Background(), s.row(int(e.Row)), e.Time, []int{c}, cell); err != nil {
+			return nil, err
+		}
+		done = int(e.Row) + 1
+	}
+	return out, out.AppendRange(v, done, v.Len())
 }
 
 // keyVector returns the encoded keys of the rows of the batch.

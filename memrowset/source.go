@@ -4,19 +4,21 @@ import (
 	"context"
 	"slices"
 
+	"github.com/minikudu/minikudu/internal/delta"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/vector"
 )
 
 // Source is the content of a memrowset at a time, in key order, for the writer of a
-// rowset.
+// rowset, with its history after a horizon.
 type Source struct {
 	m       *MemRowSet
 	at      mvcc.Timestamp
+	horizon mvcc.Timestamp
 	rows    []rowset.RowID
 	cells   vector.Vector // scratch
-	patched vector.Vector // scratch
+	patched delta.Overlay // scratch
 }
 
 var (
@@ -24,14 +26,17 @@ var (
 	_ rowset.RowSet = (*MemRowSet)(nil)
 )
 
-// Source returns the rows that are live at a time, as they are then. It holds 4 bytes
-// a row.
-func (m *MemRowSet) Source(at mvcc.Timestamp) *Source {
-	_, n := m.visible(mvcc.At(at))
+// Source returns the rows as they are at a time, and what they were after the horizon:
+// rows that were deleted at or before it are left out. It holds 4 bytes a row.
+func (m *MemRowSet) Source(at, horizon mvcc.Timestamp) *Source {
+	n := m.visible(at)
 	w := newWalker(m, bounds{}, 0, n, rowset.KeyOrder)
-	s := &Source{m: m, at: at, rows: w.next(make([]rowset.RowID, 0, n), n)}
+	s := &Source{m: m, at: at, horizon: horizon, rows: w.next(make([]rowset.RowID, 0, n), n)}
 	if m.deltas.HasLife() {
-		s.rows = slices.DeleteFunc(s.rows, func(r rowset.RowID) bool { return !m.deltas.Live(at, r) })
+		s.rows = slices.DeleteFunc(s.rows, func(r rowset.RowID) bool {
+			died, dead := m.deltas.Death(at, r)
+			return dead && died <= horizon
+		})
 	}
 	return s
 }
@@ -51,7 +56,11 @@ func (s *Source) Column(_ context.Context, col, from, to int, dst *vector.Vector
 	if err := s.m.columns[col].gather(&s.cells, s.rows[from:to]); err != nil {
 		return err
 	}
-	v, err := s.m.deltas.PatchRows(s.at, col, s.rows[from:to], &s.cells, &s.patched)
+	s.patched.Reset(&s.cells)
+	if err := s.m.deltas.PatchRows(s.at, col, s.rows[from:to], &s.patched); err != nil {
+		return err
+	}
+	v, err := s.patched.Result()
 	if err != nil {
 		return err
 	}

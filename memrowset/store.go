@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync/atomic"
 
+	"github.com/minikudu/minikudu/internal/delta"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
@@ -56,7 +57,7 @@ func (p pick) row(i int) int {
 // slot is a column of a batch that a scan hands out, and its scratch memory.
 type slot struct {
 	vec         vector.Vector // as stored
-	patched     vector.Vector // with changes, where there are any
+	patched     delta.Overlay // with changes, where there are any
 	now         *vector.Vector
 	bits, valid vector.Bitmap
 	ready       bool

@@ -8,6 +8,7 @@ import (
 	"github.com/minikudu/minikudu/compaction"
 	"github.com/minikudu/minikudu/diskrowset"
 	"github.com/minikudu/minikudu/internal/delta"
+	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
 )
 
@@ -38,7 +39,7 @@ func (t *Tablet) FlushDeltas(ctx context.Context, rs *diskrowset.RowSet) (Flushe
 		err = t.env.SyncLog(ctx, frozen.MaxTime())
 	}
 	if err == nil {
-		err = t.edit(ctx, &Publication{Update: meta, Deltas: []*diskrowset.WrittenRedo{&w}, MaxM: meta.DurableTo})
+		err = t.edit(ctx, &Publication{Update: meta, Deltas: []*diskrowset.WrittenDelta{&w}, MaxM: meta.DurableTo})
 	}
 	switch {
 	case errors.Is(err, ErrUncertain):
@@ -92,7 +93,8 @@ type Compacted struct {
 	Sets              []*diskrowset.RowSet // that came
 }
 
-// Compact merges disk rowsets into new ones without deleted rows (R7). Rowsets that
+// Compact merges disk rowsets into new ones (R7), without what was deleted before the
+// horizon and without history up to it. Rowsets that
 // have left the tablet are passed over. Memory rowsets are flushed beside it, changes of
 // the inputs are not. After an error nothing has changed.
 func (t *Tablet) Compact(ctx context.Context, sets []*diskrowset.RowSet) (c Compacted, err error) {
@@ -100,11 +102,12 @@ func (t *Tablet) Compact(ctx context.Context, sets []*diskrowset.RowSet) (c Comp
 	defer t.compacting.Unlock()
 	from := t.reserve(sets)
 	defer t.unreserve()
+	horizon := t.raiseHorizon()
 	at := t.env.Visible()
 	inputs := make([]compaction.Input, 0, len(from))
 	var metas []*rowset.Meta
 	for _, rs := range from {
-		snapshot, err := rs.At(at)
+		snapshot, err := rs.At(at, horizon)
 		if err != nil {
 			return c, err
 		}
@@ -116,20 +119,20 @@ func (t *Tablet) Compact(ctx context.Context, sets []*diskrowset.RowSet) (c Comp
 	if len(inputs) == 0 {
 		return c, nil
 	}
-	merged, err := compaction.Merge(ctx, inputs)
+	merged, err := compaction.Merge(ctx, inputs, horizon)
 	if err != nil {
 		return c, err
 	}
-	o, err := t.write(ctx, merged, at)
+	o, err := t.write(ctx, merged, at, horizon)
 	if err != nil {
 		return c, err
 	}
-	o.changed = at
 	if err := t.publish(ctx, o, metas); err != nil {
 		return c, err
 	}
-	for _, w := range o.files {
-		c.Outputs, c.BytesOut, c.RowsOut = c.Outputs+1, c.BytesOut+w.Size, c.RowsOut+w.Meta.Rows
+	for i := range o.files {
+		w := &o.files[i]
+		c.Outputs, c.BytesOut, c.RowsOut = c.Outputs+1, c.BytesOut+w.Bytes(), c.RowsOut+w.Meta.Rows
 	}
 	for _, rs := range o.sets {
 		c.Sets = append(c.Sets, rs.(*diskrowset.RowSet))
@@ -160,18 +163,34 @@ func (t *Tablet) replaceSets(from []*diskrowset.RowSet, merged *compaction.Merge
 
 // Layout describes the disk rowsets for the compaction policy, in the order of RowSets.
 func (t *Tablet) Layout() ([]*diskrowset.RowSet, []compaction.RowSet) {
-	sets := t.RowSets()
+	sets, horizon := t.RowSets(), t.raiseHorizon()
 	out := make([]compaction.RowSet, len(sets))
 	for i, rs := range sets {
-		m := rs.Meta()
-		base, redo := m.EncodedBytes(), int64(0)
-		for k := range m.Redo {
-			redo += m.Redo[k].Section.Length
-		}
-		// Without history nobody can ask for what a durable change replaced: all of a file
-		// of changes goes when the rowset is rewritten, and so do the deleted rows.
-		waste := compaction.Waste{Rows: m.Rows, Dead: m.Rows - m.LiveRows, Base: base, History: redo}
-		out[i] = compaction.RowSet{Bytes: base + redo, Disk: base + redo, Reclaimable: waste.Reclaimable(), Min: m.MinKey, Max: m.MaxKey}
+		out[i] = describe(rs.Meta(), horizon)
 	}
 	return sets, out
+}
+
+// describe describes a rowset for the compaction policy. What is certain to go when it is
+// rewritten are the rows deleted, the changes made and the history that ended up to the
+// horizon.
+func describe(m *rowset.Meta, horizon mvcc.Timestamp) compaction.RowSet {
+	waste := compaction.Waste{Rows: m.Rows, Base: m.EncodedBytes()}
+	bytes := waste.Base
+	for i := range m.Redo {
+		d := &m.Redo[i]
+		bytes += d.Section.Length
+		if d.MaxTime <= horizon {
+			waste.Dead += d.Deletes
+			waste.History += d.Section.Length
+		}
+	}
+	for i := range m.Undo {
+		d := &m.Undo[i]
+		bytes += d.Section.Length
+		if d.MaxTime <= horizon {
+			waste.History += d.Section.Length
+		}
+	}
+	return compaction.RowSet{Bytes: bytes, Disk: bytes, Reclaimable: waste.Reclaimable(), Min: m.MinKey, Max: m.MaxKey}
 }

@@ -57,18 +57,18 @@ func (t *Tablet) Flush(ctx context.Context) (Flushed, error) {
 	}
 	// Every row is in the memrowset now, and the newest of them is visible. Changes go
 	// on: the files take those up to last, the later ones move when the stores do.
+	horizon := t.raiseHorizon()
 	last := t.env.Visible()
-	source := m.Source(last)
+	source := m.Source(last, horizon)
 	f := Flushed{Rows: m.Rows()}
-	o, err := t.write(ctx, source, last)
+	o, err := t.write(ctx, source, last, horizon)
 	if err != nil {
 		return f, err
 	}
-	for _, w := range o.files {
-		f.Files, f.Bytes = f.Files+1, f.Bytes+w.Size
+	for i := range o.files {
+		f.Files, f.Bytes = f.Files+1, f.Bytes+o.files[i].Bytes()
 	}
 	o.inserts = m.LastPut()
-	o.changed = m.NewestChange(last)
 	if err := t.publish(ctx, o, nil); err != nil {
 		return f, err
 	}
@@ -91,16 +91,15 @@ type outputs struct {
 	sets    []rowset.RowSet
 	last    mvcc.Timestamp // M: they hold every change of their rows up to here
 	inserts mvcc.Timestamp // I: inserts up to here are in files now
-	changed mvcc.Timestamp // newest update or delete that is folded into the rows
 }
 
-// write writes the rows of a source as they are at last. The files are durable, and so
-// is the log through that time.
-func (t *Tablet) write(ctx context.Context, source rowset.Source, last mvcc.Timestamp) (*outputs, error) {
+// write writes the rows of a source as they are at last, and their history after the
+// horizon. The files are durable, and so is the log through that time.
+func (t *Tablet) write(ctx context.Context, source rowset.Source, last, horizon mvcc.Timestamp) (*outputs, error) {
 	o := &outputs{last: last}
 	var err error
 	if source.Rows() > 0 {
-		o.files, err = diskrowset.Write(ctx, source, t.env.Writer)
+		o.files, err = diskrowset.Write(ctx, source, t.writer(horizon))
 	}
 	if err == nil {
 		err = t.prepare(ctx, o)
@@ -134,8 +133,8 @@ func (t *Tablet) discard(o *outputs) error {
 	for _, rs := range o.sets {
 		rs.(*diskrowset.RowSet).Close()
 	}
-	for _, w := range o.files {
-		errs = append(errs, t.env.Writer.FS.Remove(t.env.Writer.FS.Join(t.env.Writer.Dir, diskrowset.FileName(w.File))))
+	for i := range o.files {
+		errs = append(errs, o.files[i].Remove(t.env.Writer))
 	}
 	return errors.Join(errs...)
 }
@@ -166,7 +165,7 @@ func (t *Tablet) edit(ctx context.Context, p *Publication) error {
 	t.publishing.Lock()
 	defer t.publishing.Unlock()
 	p.Tablet, p.LastID = t.id, t.lastID.Load()
-	p.I, p.MaxM = max(p.I, t.Watermark()), max(p.MaxM, mvcc.Timestamp(t.maxM.Load()))
+	p.I, p.MaxM, p.H = max(p.I, t.Watermark()), max(p.MaxM, mvcc.Timestamp(t.maxM.Load())), t.Horizon()
 	if err := t.env.Publish(ctx, p); err != nil {
 		return err
 	}
@@ -213,7 +212,6 @@ func (t *Tablet) swap(o *outputs, inputs []later, rows []*rowMap, remove func(s 
 		s := *t.stores.Load()
 		remove(&s)
 		s.disk = NewTree(append(slices.Clone(o.sets), s.diskSets()...))
-		s.changed = max(s.changed, o.changed)
 		t.stores.Store(&s)
 	})
 	return freed, err

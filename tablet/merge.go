@@ -21,15 +21,21 @@ const (
 // merge delivers the rows of several rowsets in key order, ascending or descending.
 // A rowset whose range the merge has not reached stays closed. Where one rowset has
 // the next rows to itself, whole batches pass through without a copy.
+//
+// In a scan for changes a key may be deleted in one rowset and live in another: the
+// live row is delivered.
 type merge struct {
 	spec    rowset.ScanSpec // of the children
 	keys    bool            // the caller wants keys
+	diff    bool            // a scan for changes
+	last    []byte          // of a diff: the key delivered last
 	reverse bool
 	max     int
 	heap    []*cursor
 	pending *cursor // its batch was handed out whole; advance before going on
 	out     rowset.Batch
-	room    int // bytes of cells that out may still take
+	deleted vector.Bitmap // memory of out.Deleted
+	room    int           // bytes of cells that out may still take
 	done    func()
 }
 
@@ -48,7 +54,7 @@ type cursor struct {
 
 // newMerge returns the merge of the sets under spec, whose Order is not Unordered.
 func newMerge(spec *rowset.ScanSpec, sets []rowset.RowSet, done func()) *merge {
-	m := &merge{spec: *spec, keys: spec.WithKeys, reverse: spec.Order == rowset.KeyReverse, max: mergeRows, done: done}
+	m := &merge{spec: *spec, keys: spec.WithKeys, diff: spec.Time.Lo > 0, reverse: spec.Order == rowset.KeyReverse, max: mergeRows, done: done}
 	if spec.MaxRows > 0 {
 		m.max = min(m.max, spec.MaxRows)
 	}
@@ -75,7 +81,8 @@ func newMerge(spec *rowset.ScanSpec, sets []rowset.RowSet, done func()) *merge {
 func (m *merge) Len() int      { return len(m.heap) }
 func (m *merge) Swap(i, j int) { m.heap[i], m.heap[j] = m.heap[j], m.heap[i] }
 
-// Less puts bounds before rows of the same key, so that a rowset is opened in time.
+// Less puts bounds before rows of the same key, so that a rowset is opened in time, and
+// live rows before deleted ones.
 func (m *merge) Less(i, j int) bool { return m.before(m.heap[i], m.heap[j]) }
 
 func (m *merge) before(a, b *cursor) bool {
@@ -86,7 +93,15 @@ func (m *merge) before(a, b *cursor) bool {
 	if m.reverse {
 		c = -c
 	}
-	return c < 0 || c == 0 && a.bound && !b.bound
+	if c != 0 || a.bound || b.bound {
+		return c < 0 || c == 0 && a.bound && !b.bound
+	}
+	return !a.deleted() && b.deleted()
+}
+
+// deleted reports whether the present row is shown as deleted.
+func (c *cursor) deleted() bool {
+	return c.batch.Deleted != nil && c.batch.Deleted.Get(int(c.rows[c.pos]))
 }
 
 // Push is part of heap.Interface.
@@ -116,9 +131,16 @@ func (m *merge) Next(ctx context.Context) (*rowset.Batch, error) {
 			}
 			continue
 		}
+		if m.diff && m.last != nil && bytes.Equal(c.key, m.last) {
+			if err := m.skip(ctx, c, 1); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		n := m.runLength(c)
 		if n == len(c.rows) && m.out.Rows == 0 {
 			m.pending = c
+			m.remember(c, n)
 			return c.batch, nil
 		}
 		if c.width > 0 {
@@ -137,7 +159,7 @@ func (m *merge) Next(ctx context.Context) (*rowset.Batch, error) {
 
 // clear empties the batch that the merge puts together, and keeps its memory.
 func (m *merge) clear() {
-	m.room, m.out.Rows = mergeBytes, 0
+	m.room, m.out.Rows, m.out.Deleted = mergeBytes, 0, nil
 	for i, v := range m.out.Columns {
 		v.Reset(m.spec.Schema.Column(m.spec.Columns[i]).Kind())
 	}
@@ -232,8 +254,36 @@ func (m *merge) take(ctx context.Context, c *cursor, n int) error {
 			return err
 		}
 	}
+	m.mark(c.batch, rows)
+	m.remember(c, n)
 	m.out.Rows += n
 	m.room -= n * c.width
+	return m.skip(ctx, c, n)
+}
+
+// remember notes the key of the last of the top cursor's next n rows.
+func (m *merge) remember(c *cursor, n int) {
+	if m.diff {
+		m.last = append(m.last[:0], c.batch.Keys.BytesAt(int(c.rows[c.pos+n-1]))...)
+	}
+}
+
+// mark notes which of the rows that are added to the output are deleted.
+func (m *merge) mark(b *rowset.Batch, rows []int32) {
+	if b.Deleted == nil {
+		return
+	}
+	if m.out.Deleted == nil {
+		m.out.Deleted = m.deleted.Grow(m.max)
+		m.deleted = m.out.Deleted
+	}
+	for i, r := range rows {
+		m.out.Deleted.Put(m.out.Rows+i, b.Deleted.Get(int(r)))
+	}
+}
+
+// skip moves the top cursor on by n rows.
+func (m *merge) skip(ctx context.Context, c *cursor, n int) error {
 	if c.pos += n; c.pos == len(c.rows) {
 		return m.advance(ctx, c)
 	}

@@ -34,7 +34,7 @@ func (t *Tablet) CompactMinor(ctx context.Context, rs *diskrowset.RowSet) (c Com
 }
 
 // publishMerged puts the file w in the place of the rowset's first files of changes, old.
-func (t *Tablet) publishMerged(ctx context.Context, rs *diskrowset.RowSet, w *diskrowset.WrittenRedo, old []rowset.DeltaFile) error {
+func (t *Tablet) publishMerged(ctx context.Context, rs *diskrowset.RowSet, w *diskrowset.WrittenDelta, old []rowset.DeltaFile) error {
 	t.flushing.Lock() // a flush of changes would describe the rowset with the old files
 	defer t.flushing.Unlock()
 	meta := rs.MetaMerged(len(old), w)
@@ -43,7 +43,7 @@ func (t *Tablet) publishMerged(ctx context.Context, rs *diskrowset.RowSet, w *di
 		err = t.env.SyncLog(ctx, w.Delta.MaxTime)
 	}
 	if err == nil {
-		err = t.edit(ctx, &Publication{Update: meta, Deltas: []*diskrowset.WrittenRedo{w}, Merged: old})
+		err = t.edit(ctx, &Publication{Update: meta, Deltas: []*diskrowset.WrittenDelta{w}, Gone: filesOf(old)})
 	}
 	switch {
 	case errors.Is(err, ErrUncertain):
@@ -52,4 +52,12 @@ func (t *Tablet) publishMerged(ctx context.Context, rs *diskrowset.RowSet, w *di
 		return errors.Join(err, t.env.Writer.FS.Remove(t.env.Writer.FS.Join(t.env.Writer.Dir, diskrowset.DeltaName(w.File))))
 	}
 	return rs.MergedDeltas(len(old), w, meta)
+}
+
+// filesOf returns the files of changes.
+func filesOf(list []rowset.DeltaFile) (files []rowset.FileNum) {
+	for i := range list {
+		files = append(files, list[i].Section.File)
+	}
+	return files
 }

@@ -360,11 +360,11 @@ func (m *Mutation) change(ts mvcc.Timestamp, e *effect, keys, at []int32) (grew 
 		c.Rows, c.At = append(c.Rows, f.Row), append(c.At, cell)
 	}
 	for _, rs := range order {
-		before := rs.MemoryBytes()
+		before := rs.CollectedBytes()
 		if err := rs.Apply(ts, parts[rs]); err != nil {
 			return grew, err
 		}
-		after := rs.MemoryBytes()
+		after := rs.CollectedBytes()
 		grew += after - before
 		if rs != rowset.RowSet(m.target) {
 			m.Deltas = max(m.Deltas, after)

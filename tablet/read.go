@@ -101,16 +101,11 @@ func (s *stores) find(ctx context.Context, keys *rowset.Keys, found *[1]rowset.F
 var ErrClosed = diskrowset.ErrClosed
 
 // hold returns the stores that a scan under spec reads. The files of those on disk
-// stay until release is called, whatever becomes of the tablet.
+// stay until release is called, whatever becomes of the tablet. The snapshot is not before
+// the horizon, and registered with the store, so that no file lacks what it needs.
 func (t *Tablet) hold(spec *rowset.ScanSpec) (sets []rowset.RowSet, release func(), err error) {
 	for {
 		s := t.stores.Load()
-		if s.changed > spec.Time.Hi {
-			// A flush or compaction came between the snapshot and the stores, whose files
-			// may hold newer changes; all they hold is visible by now.
-			spec.Time.Hi = t.env.Visible()
-			continue
-		}
 		sets, skipped := s.overlapping(spec)
 		if release, ok := acquire(sets); ok {
 			spec.Stats.RowSets.Add(int64(len(sets) + skipped))
@@ -207,7 +202,7 @@ func (p *Part) Whole() (rows int64, zone func(ctx context.Context, col int) (vec
 		return 0, nil, false
 	}
 	m := rs.Meta()
-	if m.MaxInsert > s.Time.Hi || s.Time.Lo > 0 || m.LiveRows != m.Rows || rs.Changed() {
+	if m.MaxInsert > s.Time.Hi || s.Time.Lo > 0 || m.LiveRows != m.Rows || rs.ChangedAt(s.Time.Hi) {
 		return 0, nil, false
 	}
 	return m.Rows, rs.Zone, true

@@ -35,18 +35,25 @@ type Env struct {
 	Visible func() mvcc.Timestamp
 	// Quiesce calls f while no commit is between the log and memory.
 	Quiesce func(f func())
+	// Horizon calls raise with the time up to which history need not be kept, at most
+	// Visible; no reader registers before raise returns (R8).
+	Horizon func(raise func(mvcc.Timestamp))
+	// Replaying reports whether the log is being replayed.
+	Replaying func() bool
 }
 
 // Publication is one atomic, durable change of a tablet.
 type Publication struct {
 	Tablet  ID
-	Remove  []*rowset.Meta            // rowsets that go, with their files
-	Add     []diskrowset.Written      // rowsets that come
-	Update  *rowset.Meta              // a rowset whose description changes
-	Deltas  []*diskrowset.WrittenRedo // files of changes that come
-	Merged  []rowset.DeltaFile        // files of changes that go, while their rowset stays
-	I, MaxM mvcc.Timestamp            // watermarks after the change, see R3
-	LastID  int64                     // largest generated id in use
+	Remove  []*rowset.Meta             // rowsets that go, with their files
+	Add     []diskrowset.Written       // rowsets that come
+	Update  *rowset.Meta               // a rowset whose description changes
+	Deltas  []*diskrowset.WrittenDelta // files of changes that come
+	Files   []diskrowset.Written       // files of new columns of Update that come
+	Gone    []rowset.FileNum           // files of changes that Update leaves out
+	I, MaxM mvcc.Timestamp             // watermarks after the change, see R3
+	H       mvcc.Timestamp             // horizon: history up to it may be gone
+	LastID  int64                      // largest generated id in use
 }
 
 // State is a tablet as the manifest has it.
@@ -54,7 +61,7 @@ type State struct {
 	ID            ID
 	Schema        *schema.Schema
 	SchemaVersion uint32
-	I, MaxM       mvcc.Timestamp
+	I, MaxM, H    mvcc.Timestamp
 	LastID        int64
 	RowSets       []*rowset.Meta
 }
@@ -73,6 +80,7 @@ type Tablet struct {
 	closed  atomic.Bool   // by Close or Drop
 	lastID  atomic.Int64  // largest generated id handed out
 	i, maxM atomic.Uint64 // watermarks of the last publication
+	h       atomic.Uint64 // horizon: history up to it may be gone, or will be
 
 	// Taken in this order, before mu.
 	compacting sync.Mutex // held over a compaction
@@ -88,7 +96,6 @@ type stores struct {
 	active  *memrowset.MemRowSet
 	rotated []*memrowset.MemRowSet // oldest first
 	disk    *Tree                  // of *diskrowset.RowSet
-	changed mvcc.Timestamp         // newest update or delete that was folded into stored rows since the open
 }
 
 // diskSets returns the disk rowsets.
@@ -109,6 +116,7 @@ func Open(env Env, s State) (*Tablet, error) {
 	t.lastID.Store(s.LastID)
 	t.i.Store(uint64(s.I))
 	t.maxM.Store(uint64(s.MaxM))
+	t.h.Store(uint64(s.H))
 	sets := make([]rowset.RowSet, 0, len(s.RowSets))
 	for _, m := range s.RowSets {
 		rs, err := diskrowset.Open(m, t.env.Disk)
@@ -136,6 +144,32 @@ func (t *Tablet) Schema() *schema.Schema { return t.schema }
 
 // Watermark returns I: every insert up to it is in published rowset files.
 func (t *Tablet) Watermark() mvcc.Timestamp { return mvcc.Timestamp(t.i.Load()) }
+
+// Horizon returns H: what happened up to it may not be told apart any more, so that no
+// snapshot before it may be read.
+func (t *Tablet) Horizon() mvcc.Timestamp { return mvcc.Timestamp(t.h.Load()) }
+
+// raiseHorizon moves the horizon to where it may be now, and returns it.
+func (t *Tablet) raiseHorizon() (h mvcc.Timestamp) {
+	t.env.Horizon(func(now mvcc.Timestamp) {
+		h = max(now, t.Horizon())
+		t.h.Store(uint64(h))
+	})
+	return h
+}
+
+// writer returns how rowsets are written with history kept after the horizon. Insert
+// times may go only where a replay does not need them (R8).
+func (t *Tablet) writer(horizon mvcc.Timestamp) diskrowset.WriterOptions {
+	o := t.env.Writer
+	if !t.env.Replaying() {
+		o.Horizon = horizon
+		if oldest := t.Memory().Oldest; oldest > 0 {
+			o.Horizon = min(horizon, oldest)
+		}
+	}
+	return o
+}
 
 // Memory is what a tablet holds in memory that flushes would free.
 type Memory struct {

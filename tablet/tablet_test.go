@@ -33,6 +33,7 @@ type store struct {
 	nextNum rowset.FileNum
 	publish func(p *Publication) error // nil: succeeds
 	sync    func(through mvcc.Timestamp) error
+	keep    mvcc.Timestamp // history after it is kept; 0 keeps none
 }
 
 func newStore(t testing.TB, auto bool) *store {
@@ -71,13 +72,27 @@ func (s *store) open() {
 		},
 		Visible: func() mvcc.Timestamp { return s.now },
 		Quiesce: func(f func()) { f() },
+		Horizon: func(raise func(mvcc.Timestamp)) {
+			if s.keep == 0 {
+				raise(s.now)
+			} else {
+				raise(min(s.keep, s.now))
+			}
+		},
+		Replaying: func() bool { return false },
 		Publish: func(_ context.Context, p *Publication) error {
 			if s.publish != nil {
 				if err := s.publish(p); err != nil {
 					return err
 				}
 			}
-			s.state.I, s.state.MaxM, s.state.LastID = p.I, p.MaxM, p.LastID
+			s.state.I, s.state.MaxM, s.state.H, s.state.LastID = p.I, p.MaxM, p.H, p.LastID
+			for i, m := range s.state.RowSets {
+				if p.Update != nil && m.ID == p.Update.ID {
+					s.state.RowSets[i] = p.Update
+				}
+			}
+			s.state.RowSets = slices.DeleteFunc(s.state.RowSets, func(m *rowset.Meta) bool { return slices.Contains(p.Remove, m) })
 			for _, w := range p.Add {
 				s.state.RowSets = append(s.state.RowSets, w.Meta)
 			}

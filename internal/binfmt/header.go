@@ -30,10 +30,11 @@ const (
 	FileManifest FileKind = 1
 	FileLog      FileKind = 2
 	FileRowSet   FileKind = 3
-	FileDelta    FileKind = 4
+	FileDelta    FileKind = 4 // changes after the base data: REDO
+	FileUndo     FileKind = 5 // what changes replaced: UNDO
 )
 
-var fileKindNames = map[FileKind]string{FileManifest: "manifest", FileLog: "log", FileRowSet: "rowset", FileDelta: "delta"}
+var fileKindNames = map[FileKind]string{FileManifest: "manifest", FileLog: "log", FileRowSet: "rowset", FileDelta: "delta", FileUndo: "undo"}
 
 // String returns the kind's name.
 func (k FileKind) String() string {

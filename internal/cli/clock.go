@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/minikudu/minikudu"
-	"github.com/minikudu/minikudu/schema"
 )
 
 func (s *session) clockCommand() *cobra.Command {
@@ -16,7 +15,7 @@ func (s *session) clockCommand() *cobra.Command {
 		Args: args(0, 0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
 			now := time.Now()
-			text := string(schema.AppendTimestamp(nil, now.UnixMicro()))
+			text := formatMicros(now)
 			ts := minikudu.TimestampAt(now)
 			if s.json {
 				return s.printJSON(struct {

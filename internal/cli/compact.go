@@ -11,9 +11,10 @@ import (
 )
 
 func (s *session) compactCommand() *cobra.Command {
-	return &cobra.Command{Use: "compact TABLE", Short: "Merge a table's files and drop what was deleted",
+	return &cobra.Command{Use: "compact TABLE", Short: "Merge a table's files and drop what is older than its history",
 		Long: `Write the rows and changes in memory to files, merge files until no merge gains anything
-and no deleted row remains, remove the files that were replaced, and trim the log.`,
+and nothing remains that was deleted or replaced longer ago than the table's history is
+kept, remove the files that were replaced, and trim the log. What a pin needs stays.`,
 		Args: args(1, 1, "the name of a table"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.withTable(writes, args[0], func(_ *minikudu.DB, t *minikudu.Table) error { return s.compact(c.Context(), t) })

@@ -12,7 +12,7 @@ import (
 )
 
 func (s *session) createCommand() *cobra.Command {
-	var columns, key string
+	var columns, key, history string
 	var nonUnique bool
 	c := &cobra.Command{
 		Use:   `create TABLE --columns "host string, ts unixtime_micros, usage double null" --key host,ts`,
@@ -23,11 +23,17 @@ A column is: name type [null] [default V] [encoding E] [compression C] [page BYT
 Types: int8, int16, int32, int64, float, double, bool, string, varchar(N), binary,
 decimal(P,S), date, unixtime_micros. Encodings: auto, plain, bitshuffle, rle, dict,
 prefix. Compressions: default, none, lz4, snappy, zlib, zstd. A name that is not
-letters, digits and underscores is written in double quotes.`,
+letters, digits and underscores is written in double quotes.
+
+What is deleted or replaced can be read for as long as --history says, with scan --as-of,
+get --as-of and diff, and takes space on disk until a compaction after that.`,
 		Args: args(1, 1, "the name of a table"),
 		RunE: func(c *cobra.Command, args []string) error {
 			spec, err := parseSpec(columns, key, nonUnique)
 			if err != nil {
+				return err
+			}
+			if spec.History, err = parseHistory(history); err != nil {
 				return err
 			}
 			return s.create(c.Context(), args[0], spec)
@@ -36,6 +42,7 @@ letters, digits and underscores is written in double quotes.`,
 	c.Flags().StringVar(&columns, "columns", "", "column definitions, separated by commas")
 	c.Flags().StringVar(&key, "key", "", "names of the primary key columns, separated by commas")
 	c.Flags().BoolVar(&nonUnique, "non-unique", false, "let rows share a key: adds the key column "+schema.AutoIncrementName)
+	registerHistory(c, &history)
 	return c
 }
 

@@ -23,9 +23,9 @@ import (
 
 func (s *session) dumpCommand() *cobra.Command {
 	return &cobra.Command{Use: "dump FILE", Short: "Print the parts of a file of a store, or of a Kudu column file",
-		Long: `Print what a file consists of, part by part with its offset and size: a rowset file down to
-the pages of its columns, a manifest with its edits, a log segment with its records, or a
-column file (CFile) written by Apache Kudu. Checksums are verified on the way.`,
+		Long: `Print what a file consists of, part by part with its offset and size: a rowset file or a file of
+changes or history down to the pages of its columns, a manifest with its edits, a log segment
+with its records, or a column file (CFile) written by Apache Kudu. Checksums are verified on the way.`,
 		Args: args(1, 1, "a file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			d := &dumper{session: s, fs: vfs.OS, path: args[0]}
@@ -112,6 +112,8 @@ func (d *dumper) store(ctx context.Context, f vfs.File, size int64, h binfmt.Hea
 		return d.log(ctx)
 	case binfmt.FileRowSet:
 		return d.rowSet(ctx, f, size)
+	case binfmt.FileDelta, binfmt.FileUndo:
+		return d.changes(ctx, f, h.Kind, size)
 	}
 	return fmt.Errorf("%s is a %s file, which this version cannot print", d.path, h.Kind)
 }
@@ -211,6 +213,39 @@ func (d *dumper) rowSet(ctx context.Context, f vfs.File, size int64) error {
 		"min_key", shortHex(dir.MinKey), "max_key", shortHex(dir.MaxKey))
 }
 
+// changes prints a file of changes, its lists down to pages.
+func (d *dumper) changes(ctx context.Context, f vfs.File, kind binfmt.FileKind, size int64) error {
+	dir, err := diskrowset.ReadDeltaDirectory(ctx, f, kind, size, d.path)
+	if err != nil {
+		return err
+	}
+	end := int64(binfmt.HeaderSize)
+	section := func(name string, sec rowset.Section, column string) error {
+		end = sec.Offset + sec.Length
+		if err := d.part(name, sec.Offset, sec.Length, "column", column); err != nil {
+			return err
+		}
+		return d.column(ctx, f, sec.Offset, sec.Length, column)
+	}
+	list := func(l *diskrowset.DeltaList, column string) error {
+		if l.Count == 0 {
+			return nil
+		}
+		return errors.Join(section("rows", l.Rows, column), section("times", l.Times, column))
+	}
+	for i := range dir.Columns {
+		c := &dir.Columns[i]
+		if err := errors.Join(section("cells", c.Values, c.Column.Name), list(&c.DeltaList, c.Column.Name)); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(list(&dir.Deletes, "(deletions)"), list(&dir.Births, "(births)")); err != nil {
+		return err
+	}
+	return d.part("directory", end, size-end, "columns", len(dir.Columns), "deletions", dir.Deletes.Count, "births", dir.Births.Count,
+		"min_time", uint64(dir.MinTime), "max_time", uint64(dir.MaxTime))
+}
+
 var sectionNames = map[rowset.SectionKind]string{rowset.SectionColumn: "column", rowset.SectionInsertTimes: "insert times",
 	rowset.SectionKeyIndex: "key index", rowset.SectionFilters: "key filters", rowset.SectionZoneMap: "zone map"}
 
@@ -285,6 +320,9 @@ func editDetails(e *manifest.Edit) (out []any) {
 	add("add_tablets", len(e.AddTablets), len(e.AddTablets))
 	for _, u := range e.UpdateTablets {
 		out = append(out, fmt.Sprintf("tablet_%d_flushed_to", u.ID), uint64(u.Watermarks.FlushedTo))
+		if u.Horizon > 0 {
+			out = append(out, fmt.Sprintf("tablet_%d_horizon", u.ID), uint64(u.Horizon))
+		}
 	}
 	add("add_rowsets", len(added), strings.Join(added, ", "))
 	add("update_rowsets", len(e.UpdateRowSets), len(e.UpdateRowSets))
@@ -293,6 +331,10 @@ func editDetails(e *manifest.Edit) (out []any) {
 	add("remove_files", len(e.RemoveFiles), len(e.RemoveFiles))
 	add("remove_tablets", len(e.RemoveTablets), len(e.RemoveTablets))
 	add("remove_tables", len(e.RemoveTables), len(e.RemoveTables))
+	for _, p := range e.Pins {
+		out = append(out, "pin", fmt.Sprintf("%s at %d", p.Name, p.Time))
+	}
+	add("unpin", len(e.RemovePins), strings.Join(e.RemovePins, ", "))
 	return out
 }
 

@@ -17,7 +17,7 @@ import (
 
 func (s *session) getCommand() *cobra.Command {
 	var f format
-	var columns string
+	var columns, asOf string
 	c := &cobra.Command{
 		Use:   "get TABLE KEY...",
 		Short: "Print the row with a key",
@@ -25,9 +25,13 @@ func (s *session) getCommand() *cobra.Command {
 value starts with a minus, write -- before the table. On a table with a non-unique key
 the values of the named key columns print every row under them.
 
+With --as-of the row is printed as it was at a time.
+` + timesHelp + `
+
 Exit status 1 when there is no such row.`,
 		Example: `  minikudu get zipcodes 00501
-  minikudu get -- temperatures -273`,
+  minikudu get -- temperatures -273
+  minikudu get zipcodes 00501 --as-of -10m`,
 		Args: args(2, -1, "the name of a table and one value for each key column"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
@@ -40,17 +44,22 @@ Exit status 1 when there is no such row.`,
 					return usage("--columns: %w", err)
 				}
 			}
+			at, err := parseAsOf(c, asOf)
+			if err != nil {
+				return err
+			}
 			return s.withTable(reads, args[0], func(_ *minikudu.DB, t *minikudu.Table) error {
-				return s.get(c.Context(), t, f, names, args[1:])
+				return s.get(c.Context(), t, f, at, names, args[1:])
 			})
 		},
 	}
 	c.Flags().StringVar(&columns, "columns", "", "columns to print, separated by commas (default: all)")
+	registerAsOf(c, &asOf)
 	f.register(c)
 	return c
 }
 
-func (s *session) get(ctx context.Context, t *minikudu.Table, f format, names, key []string) error {
+func (s *session) get(ctx context.Context, t *minikudu.Table, f format, at minikudu.Timestamp, names, key []string) error {
 	cols, err := resultColumns(t, names)
 	if err != nil {
 		return err
@@ -61,9 +70,9 @@ func (s *session) get(ctx context.Context, t *minikudu.Table, f format, names, k
 	}
 	w := s.writer(f, cols)
 	if len(values) == t.Schema().NumKey() {
-		err = getOne(ctx, t, w, cols, values)
+		err = getOne(ctx, t, w, cols, at, values)
 	} else {
-		err = getAll(ctx, t, w, cols, values)
+		err = getAll(ctx, t, w, cols, at, values)
 	}
 	if errors.Is(err, minikudu.ErrNotFound) {
 		return &exitError{exitPartial, fmt.Errorf("there is no row with the key %s in table %q", shorten(strings.Join(key, ", ")), t.Name())}
@@ -97,8 +106,8 @@ func parseKey(sch *schema.Schema, key []string) ([]any, error) {
 	return values, nil
 }
 
-func getOne(ctx context.Context, t *minikudu.Table, w rowWriter, cols []schema.Column, key []any) error {
-	row, err := t.Get(ctx, key...)
+func getOne(ctx context.Context, t *minikudu.Table, w rowWriter, cols []schema.Column, at minikudu.Timestamp, key []any) error {
+	row, err := getRow(ctx, t, at, key)
 	if err != nil {
 		return err
 	}
@@ -112,14 +121,21 @@ func getOne(ctx context.Context, t *minikudu.Table, w rowWriter, cols []schema.C
 	return w.Write(vectors, 1)
 }
 
+func getRow(ctx context.Context, t *minikudu.Table, at minikudu.Timestamp, key []any) (*minikudu.Row, error) {
+	if at == 0 {
+		return t.Get(ctx, key...)
+	}
+	return t.GetAsOf(ctx, at, key...)
+}
+
 // getAll prints every row under the named key columns.
-func getAll(ctx context.Context, t *minikudu.Table, w rowWriter, cols []schema.Column, key []any) error {
+func getAll(ctx context.Context, t *minikudu.Table, w rowWriter, cols []schema.Column, at minikudu.Timestamp, key []any) error {
 	var parts []minikudu.Expr
 	for i, v := range key {
 		parts = append(parts, predicate.Eq(t.Schema().Column(i).Name, v))
 	}
 	rows := 0
-	q := minikudu.Query{Columns: columnNames(cols), Where: predicate.And(parts...), Order: minikudu.KeyOrder}
+	q := minikudu.Query{Columns: columnNames(cols), Where: predicate.And(parts...), Order: minikudu.KeyOrder, AsOf: at}
 	err := eachBatch(ctx, t, q, func(b *minikudu.Batch) error {
 		rows += b.Len()
 		return w.Write(batchVectors(b), b.Len())

@@ -20,11 +20,13 @@ import (
 type importFlags struct {
 	key       string
 	nonUnique bool
+	history   string
 	mode      string
 	batchRows int
 	watch     bool
 
 	keyNames []string
+	retained time.Duration // as TableSpec.History; 0: not given
 	op       minikudu.Op
 	existing bool // the table must be there
 	summary  func(*importer) error
@@ -40,8 +42,9 @@ func (s *session) importCommand() *cobra.Command {
 		Use:   "import TABLE FILE",
 		Short: "Put the rows of a CSV, Parquet or Arrow file into a table",
 		Long: `Put the rows of a CSV, Parquet or Arrow IPC file into a table, which is made if there is
-none. On a new table --key names the primary key columns; the types are the file's, in
-CSV those that every value has. On an existing table values are read as its types.
+none. On a new table --key names the primary key columns and --history says how long
+what is deleted or replaced can be read; the types are the file's, in CSV those that every
+value has. On an existing table values are read as its types.
 
 A row that does not fit, or whose key is there already, is left out and does not stop
 the others; the first ten are named on standard error. Exit status 1 if there were any.
@@ -63,6 +66,7 @@ read. A table with a non-unique key then needs a column auto_incrementing_id in 
 	}
 	c.Flags().StringVar(&f.key, "key", "", "names of the primary key columns, separated by commas")
 	c.Flags().BoolVar(&f.nonUnique, "non-unique", false, "let rows share a key: adds the key column "+schema.AutoIncrementName)
+	registerHistory(c, &f.history)
 	c.Flags().StringVar(&f.mode, "mode", "insert", "insert rejects rows whose key is there already, insert-ignore skips them, upsert, delete")
 	registerBatchRows(c, &f.batchRows)
 	c.Flags().BoolVar(&f.watch, "watch", false, "print rate, memory and files every second to standard error")
@@ -98,7 +102,10 @@ func (f *importFlags) parse(c *cobra.Command) (err error) {
 			return usage("--key: %w", err)
 		}
 	}
-	return nil
+	if c.Flags().Changed("history") {
+		f.retained, err = parseHistory(f.history)
+	}
+	return err
 }
 
 // importFile imports a file and prints the summary.
@@ -196,6 +203,9 @@ func (f *importFlags) match(t *minikudu.Table) error {
 	if f.nonUnique && sch.AutoIncrement() < 0 {
 		return usage("--non-unique: the table %q has a unique key; leave --non-unique out", t.Name())
 	}
+	if f.retained != 0 && !sameHistory(t, f.retained) {
+		return usage("--history %s: the table %q keeps %s; leave --history out", f.history, t.Name(), formatHistory(t))
+	}
 	return nil
 }
 
@@ -210,7 +220,7 @@ func (f *importFlags) spec(ctx context.Context, name string, src source) (spec m
 			return spec, fmt.Errorf("--key: %w", noColumn(k, src.names()))
 		}
 	}
-	spec = minikudu.TableSpec{Key: f.keyNames, NonUnique: f.nonUnique}
+	spec = minikudu.TableSpec{Key: f.keyNames, NonUnique: f.nonUnique, History: f.retained}
 	if spec.Columns, err = src.infer(ctx); err != nil {
 		return spec, err
 	}

@@ -50,7 +50,9 @@ func namedKey(sch *schema.Schema) []string {
 
 func (s *session) describeCommand() *cobra.Command {
 	var f format
-	c := &cobra.Command{Use: "describe TABLE", Short: "Print the columns of a table", Args: args(1, 1, "the name of a table"),
+	c := &cobra.Command{Use: "describe TABLE", Short: "Print the columns of a table",
+		Long: "Print the columns of a table and how they are stored, and below them, but not as CSV, how\nlong the table's history is kept.",
+		Args: args(1, 1, "the name of a table"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -71,6 +73,7 @@ type description struct {
 	Table   string              `json:"table"`
 	Key     []string            `json:"key"`
 	Unique  bool                `json:"unique"`
+	History string              `json:"history"` // a duration as --history takes it
 	Columns []columnDescription `json:"columns"`
 }
 
@@ -89,7 +92,7 @@ const defaultPage = 256 << 10
 
 func describe(t *minikudu.Table) description {
 	sch := t.Schema()
-	d := description{Table: t.Name(), Key: sch.KeyNames(), Unique: sch.AutoIncrement() < 0}
+	d := description{Table: t.Name(), Key: sch.KeyNames(), Unique: sch.AutoIncrement() < 0, History: formatHistory(t)}
 	for i := range sch.Len() {
 		c := sch.Column(i)
 		e := c.Encoding.Resolve(c.Kind())
@@ -120,11 +123,20 @@ func (s *session) printDescription(f format, t *minikudu.Table) error {
 		}
 		l.add(c.Name, c.Type, c.Nullable, key, c.Default, c.Encoding, c.Compression, c.Page)
 	}
-	return s.print(f, l)
+	if err := s.print(f, l); err != nil || f.name != "table" {
+		return err
+	}
+	_, err := fmt.Fprintf(s.out, "\nhistory: %s\n", formatHistory(t))
+	return err
 }
 
 func (s *session) statsCommand() *cobra.Command {
-	return &cobra.Command{Use: "stats TABLE", Short: "Print how a table is stored", Args: args(1, 1, "the name of a table"),
+	return &cobra.Command{Use: "stats TABLE", Short: "Print how a table is stored",
+		Long: `Print the rows of a table, its files and their bytes, and how each column is stored. The
+height is in how many files a key must be looked for, on average. Changes are updates and
+deletes that are in files of their own until a compaction merges them. History is what was
+deleted or replaced; what of it no read can need any more goes with a compaction.`,
+		Args: args(1, 1, "the name of a table"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.withTable(reads, args[0], func(_ *minikudu.DB, t *minikudu.Table) error {
 				st, err := t.Stats(c.Context())
@@ -148,6 +160,9 @@ type tableStats struct {
 	RowSets     int           `json:"rowsets"`
 	Height      float64       `json:"height"`
 	Bytes       int64         `json:"bytes"`
+	Changes     int64         `json:"change_bytes"`
+	History     int64         `json:"history_bytes"`
+	Expired     int64         `json:"expired_bytes"` // of history
 	Columns     []columnStats `json:"columns"`
 }
 
@@ -164,7 +179,7 @@ type columnStats struct {
 
 func statsJSON(name string, st *minikudu.TableStats) tableStats {
 	out := tableStats{Table: name, Rows: st.Rows, MemoryRows: st.MemoryRows, MemoryBytes: st.MemoryBytes, RowSets: st.RowSets,
-		Height: st.Height, Bytes: st.Bytes}
+		Height: st.Height, Bytes: st.Bytes, Changes: st.ChangeBytes, History: st.HistoryBytes, Expired: st.ExpiredBytes}
 	for _, c := range st.Columns {
 		out.Columns = append(out.Columns, columnStats{c.Name, c.Type, c.Encoding.String(), c.Compression.String(), c.Pages, c.Bytes,
 			c.PlainBytes, c.Ratio})
@@ -176,7 +191,10 @@ func (s *session) printStats(st *minikudu.TableStats) error {
 	fmt.Fprintf(s.out, "rows     %d (%d of them in memory)\n", st.Rows, st.MemoryRows)
 	fmt.Fprintf(s.out, "rowsets  %d\n", st.RowSets)
 	fmt.Fprintf(s.out, "height   %.2f\n", st.Height)
-	fmt.Fprintf(s.out, "bytes    %d (%s)\n\n", st.Bytes, humanize.IBytes(uint64(st.Bytes)))
+	size := func(n int64) string { return fmt.Sprintf("%d (%s)", n, humanize.IBytes(uint64(n))) }
+	fmt.Fprintf(s.out, "bytes    %s\n", size(st.Bytes))
+	fmt.Fprintf(s.out, "changes  %s\n", size(st.ChangeBytes))
+	fmt.Fprintf(s.out, "history  %s, %s of it expired\n\n", size(st.HistoryBytes), size(st.ExpiredBytes))
 	l := newListing("column string, type string, encoding string, compression string, pages int64, bytes int64, plain_bytes int64, ratio string")
 	for _, c := range st.Columns {
 		l.add(c.Name, c.Type, c.Encoding.String(), c.Compression.String(), c.Pages, c.Bytes, c.PlainBytes, fmt.Sprintf("%.2f", c.Ratio))

@@ -127,6 +127,7 @@ var hints = []struct {
 	{minikudu.ErrCorruption, "run minikudu verify for all that is damaged, and restore the store from a copy"},
 	{minikudu.ErrTooLarge, "use a smaller --batch-rows, no --atomic, or a larger --memory"},
 	{minikudu.ErrOverflow, "use avg, or a filter that selects fewer rows"},
+	{minikudu.ErrHistoryExpired, "name a later time; --history of create and import says how long a table's history is kept, and pin keeps a state for longer"},
 	{minikudu.ErrNotSupported, "use the version of minikudu that wrote it, or a newer one"},
 	{context.Canceled, "it was interrupted"},
 	{fs.ErrPermission, "give yourself access to it"},
@@ -181,7 +182,8 @@ func (s *session) root() *cobra.Command {
 	})
 	root.AddCommand(s.createCommand(), s.importCommand(), s.scanCommand(), s.getCommand(), s.tablesCommand(),
 		s.insertCommand("insert", minikudu.OpInsert), s.insertCommand("upsert", minikudu.OpUpsert), s.updateCommand(), s.deleteCommand(),
-		s.describeCommand(), s.statsCommand(), s.layoutCommand(), s.flushCommand(), s.compactCommand(), s.clockCommand(), s.verifyCommand(), s.dumpCommand(), s.demoCommand(), s.versionCommand())
+		s.describeCommand(), s.statsCommand(), s.layoutCommand(), s.flushCommand(), s.compactCommand(), s.watchCommand(), s.clockCommand(),
+		s.diffCommand(), s.pinCommand(), s.unpinCommand(), s.pinsCommand(), s.verifyCommand(), s.dumpCommand(), s.demoCommand(), s.versionCommand())
 	return root
 }
 

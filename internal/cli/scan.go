@@ -8,7 +8,6 @@ import (
 
 	"github.com/minikudu/minikudu"
 	"github.com/minikudu/minikudu/internal/cli/sqltext"
-	"github.com/minikudu/minikudu/predicate"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
 )
@@ -23,10 +22,14 @@ func (s *session) scanCommand() *cobra.Command {
 A filter compares columns with literals: = != <> < <= > >=, IN (…), BETWEEN … AND …,
 LIKE '…', IS [NOT] NULL, AND, OR, NOT and parentheses, as in SQL. Text is written in
 single quotes; a column name that is not letters, digits and underscores in double
-quotes. Aggregates are count(*), count, sum, min, max and avg of a column.`,
+quotes. Aggregates are count(*), count, sum, min, max and avg of a column.
+
+With --as-of the table is read as it was at a time within its history.
+` + timesHelp,
 		Example: `  minikudu scan flights --where "origin = 'SEA' and delay > 60" --columns date,delay --limit 10
   minikudu scan flights --agg "count(*), avg(delay)" --group-by origin --order-by 'avg(delay) desc' --limit 3
-  minikudu scan flights --where "distance > 1000" --count --explain`,
+  minikudu scan flights --where "distance > 1000" --count --explain
+  minikudu scan flights --as-of "2026-01-02 15:04:05" --count`,
 		Args: args(1, 1, "the name of a table"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := q.parse(c); err != nil {
@@ -41,7 +44,7 @@ quotes. Aggregates are count(*), count, sum, min, max and avg of a column.`,
 
 // scanQuery is the flags of scan, as text and parsed.
 type scanQuery struct {
-	flags struct{ columns, where, aggs, groupBy, orderBy string }
+	flags struct{ columns, where, aggs, groupBy, orderBy, asOf string }
 	format
 	keyOrder, reverse, count, explain bool
 	limit                             int64 // -1: none
@@ -50,6 +53,7 @@ type scanQuery struct {
 	where            minikudu.Expr
 	aggs             []sqltext.Aggregate
 	orderBy          []sqltext.Order
+	asOf             minikudu.Timestamp // 0: now
 	explained        minikudu.Explain
 }
 
@@ -63,6 +67,7 @@ func (q *scanQuery) register(c *cobra.Command) {
 	f.BoolVar(&q.keyOrder, "key-order", false, "rows in ascending order of the primary key")
 	f.BoolVar(&q.reverse, "reverse", false, "rows in descending order of the primary key")
 	f.Int64Var(&q.limit, "limit", -1, "print no more rows than this (default: all)")
+	registerAsOf(c, &q.flags.asOf)
 	f.BoolVar(&q.count, "count", false, "print the number of rows instead of the rows")
 	f.BoolVar(&q.explain, "explain", false, "run the query and print what it read and skipped, instead of its result")
 	q.format.register(c)
@@ -88,21 +93,15 @@ func (q *scanQuery) parse(c *cobra.Command) error {
 	if err := q.format.check(); err != nil {
 		return err
 	}
-	for _, p := range []struct {
-		flag  string
-		parse func() error
-	}{
+	if err := parseGiven(c, []flagText{
 		{"columns", func() (err error) { q.columns, err = sqltext.ParseNames(q.flags.columns); return }},
 		{"where", func() (err error) { q.where, err = sqltext.ParseWhere(q.flags.where); return }},
 		{"agg", func() (err error) { q.aggs, err = sqltext.ParseAggregates(q.flags.aggs); return }},
 		{"group-by", func() (err error) { q.groupBy, err = sqltext.ParseNames(q.flags.groupBy); return }},
 		{"order-by", func() (err error) { q.orderBy, err = sqltext.ParseOrderBy(q.flags.orderBy); return }},
-	} {
-		if given(p.flag) {
-			if err := p.parse(); err != nil {
-				return usage("--%s: %w", p.flag, err)
-			}
-		}
+		{"as-of", func() (err error) { q.asOf, err = parseMoment(q.flags.asOf); return }},
+	}); err != nil {
+		return err
 	}
 	if q.count && q.groupBy != nil {
 		q.aggs, q.count = []sqltext.Aggregate{{Func: "count"}}, false
@@ -110,9 +109,27 @@ func (q *scanQuery) parse(c *cobra.Command) error {
 	return nil
 }
 
+// flagText is a flag whose text is parsed.
+type flagText struct {
+	flag  string
+	parse func() error
+}
+
+// parseGiven parses the texts of the flags that were given.
+func parseGiven(c *cobra.Command, list []flagText) error {
+	for _, f := range list {
+		if c.Flags().Changed(f.flag) {
+			if err := f.parse(); err != nil {
+				return usage("--%s: %w", f.flag, err)
+			}
+		}
+	}
+	return nil
+}
+
 // query returns the part that the engine runs.
 func (q *scanQuery) query() minikudu.Query {
-	out := minikudu.Query{Where: q.where}
+	out := minikudu.Query{Where: q.where, AsOf: q.asOf}
 	switch {
 	case q.keyOrder:
 		out.Order = minikudu.KeyOrder
@@ -189,15 +206,11 @@ func (s *session) scanRows(ctx context.Context, t *minikudu.Table, q *scanQuery)
 	w := s.result(q, cols)
 	query := q.query()
 	query.Columns, query.Limit = columnNames(cols), max(q.limit, 0)
-	if q.limit == 0 {
-		_, err := predicate.Bind(q.where, t.Schema()) // a wrong filter is an error all the same
-		if err != nil {
-			return err
-		}
-		return w.Flush()
+	write := func(b *minikudu.Batch) error { return w.Write(batchVectors(b), b.Len()) }
+	if q.limit == 0 { // a wrong filter or time is an error all the same
+		query.Limit, write = 1, func(*minikudu.Batch) error { return nil }
 	}
-	err = eachBatch(ctx, t, query, func(b *minikudu.Batch) error { return w.Write(batchVectors(b), b.Len()) })
-	if err != nil {
+	if err := eachBatch(ctx, t, query, write); err != nil {
 		return err
 	}
 	return w.Flush()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"testing"
 
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 //	hold DIR              holds the store open for writing until the script ends
 //	flip FILE OFFSET      inverts a byte
 //	checksum DIR          prints the names and checksums of all files
+//	stamp NAME            keeps the timestamp that the last command printed in $NAME
 //	logsize DIR MAX       wants no more bytes in the log
 //	export parquet|arrow DIR TABLE FILE
 func TestScripts(t *testing.T) {
@@ -51,7 +53,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"status": status, "hold": hold, "flip": flip, "checksum": checksum, "logsize": logSize, "export": export,
+			"status": status, "hold": hold, "flip": flip, "checksum": checksum, "stamp": stamp, "logsize": logSize, "export": export,
 		},
 	})
 }
@@ -102,6 +104,14 @@ func checksum(ts *testscript.TestScript, _ bool, args []string) {
 		fmt.Fprintf(ts.Stdout(), "%s %x\n", path, sha256.Sum256(b))
 		return err
 	}))
+}
+
+func stamp(ts *testscript.TestScript, _ bool, args []string) {
+	found := regexp.MustCompile(`timestamp"?:? *([0-9]{19})`).FindStringSubmatch(ts.ReadFile("stdout"))
+	if found == nil {
+		ts.Fatalf("no timestamp was printed")
+	}
+	ts.Setenv(args[0], found[1])
 }
 
 func logSize(ts *testscript.TestScript, _ bool, args []string) {

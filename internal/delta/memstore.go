@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 	"sync/atomic"
 
@@ -15,8 +14,6 @@ import (
 )
 
 const (
-	pageShift = 12
-	pageRows  = 1 << pageShift
 	chunkBits = 10 // nodes and commits are kept in chunks of 1024
 	chunkLen  = 1 << chunkBits
 )
@@ -25,7 +22,7 @@ const (
 type MemStore struct {
 	schema *schema.Schema // read-only
 
-	pages   list[*page] // heads of rows [i*pageRows, ...); nil where no row changed
+	heads   heads // newest node of every row that changed
 	nodes   list[*[chunkLen]node]
 	commits list[*[chunkLen]commit]
 
@@ -36,13 +33,6 @@ type MemStore struct {
 	bytes      atomic.Int64
 	updates    []atomic.Int64 // by schema column
 	numNodes   uint32         // of the applier alone; node 0 does not exist
-}
-
-// page holds the heads of 4096 rows.
-type page struct {
-	heads   [pageRows]atomic.Uint32 // newest node; 0: none
-	changed [pageRows / 64]atomic.Uint64
-	any     atomic.Bool
 }
 
 // node is one change of one row.
@@ -91,9 +81,11 @@ func (m *MemStore) Apply(ts mvcc.Timestamp, c *rowset.Changes) error {
 	}
 	at := m.addCommit(commit{ts: ts, changes: own})
 	first := m.addNodes(at, own.Rows)
+	before := m.heads.bytes
 	for i, row := range own.Rows {
-		m.publish(row, first+uint32(i))
+		m.heads.publish(row, first+uint32(i))
 	}
+	m.bytes.Add(m.heads.bytes - before)
 	m.numCommits.Store(int64(at) + 1)
 	m.count(&own, size)
 	return nil
@@ -146,30 +138,10 @@ func (m *MemStore) addNodes(commit uint32, rows []rowset.RowID) uint32 {
 	}
 	for i, row := range rows {
 		n := first + uint32(i)
-		chunks[n>>chunkBits][n&(chunkLen-1)] = node{older: m.head(row), commit: commit, cell: uint32(i)}
+		chunks[n>>chunkBits][n&(chunkLen-1)] = node{older: m.heads.of(row), commit: commit, cell: uint32(i)}
 	}
 	m.numNodes = last
 	return first
-}
-
-// publish makes node n the head of the row.
-func (m *MemStore) publish(row rowset.RowID, n uint32) {
-	i := int(row >> pageShift)
-	pages := m.pages.load()
-	if i >= len(pages) || pages[i] == nil {
-		grown := make([]*page, max(len(pages), i+1))
-		copy(grown, pages)
-		grown[i] = new(page)
-		pages = grown
-		m.pages.store(pages)
-		m.bytes.Add(pageRows*4 + pageRows/8)
-	}
-	p, k := pages[i], row&(pageRows-1)
-	p.heads[k].Store(n)
-	if w := &p.changed[k>>6]; w.Load()>>(k&63)&1 == 0 {
-		w.Store(w.Load() | 1<<(k&63)) // the applier is the only writer
-		p.any.Store(true)
-	}
 }
 
 func (m *MemStore) count(c *rowset.Changes, size int) {
@@ -186,15 +158,6 @@ func (m *MemStore) count(c *rowset.Changes, size int) {
 	case rowset.ChangePut:
 		m.life.Add(n)
 	}
-}
-
-// head returns the newest node of a row, 0 when there is none.
-func (m *MemStore) head(row rowset.RowID) uint32 {
-	pages := m.pages.load()
-	if i := int(row >> pageShift); i < len(pages) && pages[i] != nil {
-		return pages[i].heads[row&(pageRows-1)].Load()
-	}
-	return 0
 }
 
 func (m *MemStore) node(n uint32) *node { return &m.nodes.load()[n>>chunkBits][n&(chunkLen-1)] }
@@ -244,36 +207,7 @@ func (m *MemStore) Changed(_ context.Context, col, from, to int) (bool, error) {
 	if !m.Touches(col) {
 		return false, nil
 	}
-	pages := m.pages.load()
-	for i := from >> pageShift; i <= (to-1)>>pageShift && i < len(pages); i++ {
-		if pages[i] != nil && pages[i].any.Load() {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// each calls f with the head of every changed row in [from, to), ascending, until it
-// returns false.
-func (m *MemStore) each(from, to int, f func(row int, head uint32) bool) {
-	pages := m.pages.load()
-	for w := from >> 6; w <= (to-1)>>6; w++ {
-		i := w >> (pageShift - 6)
-		if i >= len(pages) {
-			return
-		}
-		if pages[i] == nil {
-			w |= pageRows/64 - 1 // to the page's last word
-			continue
-		}
-		word := pages[i].changed[w&(pageRows/64-1)].Load()
-		for ; word != 0; word &= word - 1 {
-			row := w<<6 + bits.TrailingZeros64(word)
-			if row >= from && row < to && !f(row, pages[i].heads[row&(pageRows-1)].Load()) {
-				return
-			}
-		}
-	}
+	return m.heads.any(from, to), nil
 }
 
 // lifeAt returns the newest deletion or revival of a chain at the given time.
@@ -310,7 +244,7 @@ func (m *MemStore) ApplyLife(_ context.Context, at mvcc.Timestamp, from, to int,
 	if !m.HasLife() {
 		return nil
 	}
-	m.each(from, to, func(row int, head uint32) bool {
+	m.heads.each(from, to, func(row int, head uint32) bool {
 		if kind, ok := m.lifeAt(at, head); ok {
 			live.Put(row-from, kind == rowset.ChangePut)
 		}
@@ -319,38 +253,105 @@ func (m *MemStore) ApplyLife(_ context.Context, at mvcc.Timestamp, from, to int,
 	return nil
 }
 
-// Patch returns the cells of rows [from, to) at the given time; see [Reader].
-func (m *MemStore) Patch(_ context.Context, at mvcc.Timestamp, col, from, to int, v, scratch *vector.Vector) (*vector.Vector, error) {
-	if !m.Touches(col) {
-		return v, nil
-	}
-	next, patched := 0, false // next cell of v to be copied
-	var err error
-	m.each(from, to, func(row int, head uint32) bool {
-		cells, i := m.cellAt(at, col, head)
-		if cells == nil {
+// Touched sets the rows of [from, to) that a commit in the interval changed.
+func (m *MemStore) Touched(_ context.Context, in mvcc.Interval, from, to int, rows vector.Bitmap) error {
+	m.heads.each(from, to, func(row int, _ uint32) bool {
+		if m.TouchedRow(in, rowset.RowID(row)) {
+			rows.Set(row - from)
+		}
+		return true
+	})
+	return nil
+}
+
+// Within reports whether a commit in the interval may have changed a row.
+func (m *MemStore) Within(in mvcc.Interval) bool {
+	first := m.MinTime()
+	return first > 0 && first <= in.Hi && m.MaxTime() > in.Lo
+}
+
+// TouchedRow reports whether a commit in the interval changed the row.
+func (m *MemStore) TouchedRow(in mvcc.Interval, row rowset.RowID) bool {
+	for n := m.heads.of(row); n != 0; {
+		x := m.node(n)
+		if in.Contains(m.commit(x.commit).ts) {
 			return true
 		}
-		if !patched {
-			scratch.Reset(v.Kind())
-			scratch.Reserve(to - from)
-			patched = true
+		n = x.older
+	}
+	return false
+}
+
+// Patch brings the cells of rows [from, to) to the given time; see [Reader].
+func (m *MemStore) Patch(_ context.Context, at mvcc.Timestamp, col, from, to int, cells *Overlay) error {
+	if !m.Touches(col) {
+		return nil
+	}
+	var err error
+	b := patchBatch{store: m, at: at, col: col, from: from, cells: cells}
+	m.heads.each(from, to, func(row int, head uint32) bool {
+		b.rows[b.n], b.heads[b.n] = int32(row), head
+		if b.n++; b.n == len(b.rows) {
+			err = b.patch()
 		}
-		if err = scratch.AppendRange(v, next, row-from); err == nil {
-			err = scratch.AppendFrom(cells, i)
-		}
-		next = row - from + 1
 		return err == nil
 	})
-	if err != nil || !patched {
-		return v, err
+	if err == nil {
+		err = b.patch()
 	}
-	return scratch, scratch.AppendRange(v, next, to-from)
+	return err
+}
+
+// patchBatch is rows that are patched together. Their nodes and cells lie anywhere in
+// memory: each loop loads something for all rows, and nothing in it waits for what it
+// loaded for another row.
+type patchBatch struct {
+	store *MemStore
+	at    mvcc.Timestamp
+	col   int
+	from  int
+	cells *Overlay
+
+	n     int
+	rows  [256]int32
+	heads [256]uint32
+	nodes [256]node
+}
+
+func (b *patchBatch) patch() error {
+	n := b.n
+	b.n = 0
+	chunks := b.store.nodes.load()
+	for i, h := range b.heads[:n] {
+		b.nodes[i] = chunks[h>>chunkBits][h&(chunkLen-1)]
+	}
+	var last *commit // the commit of the row before, and which of its vectors holds the column
+	number, k := uint32(0), -1
+	for i := range b.nodes[:n] {
+		x := &b.nodes[i]
+		if last == nil || x.commit != number {
+			last, number = b.store.commit(x.commit), x.commit
+			k = slices.Index(last.changes.Columns, b.col)
+		}
+		v, cell := (*vector.Vector)(nil), int(x.cell)
+		if last.ts <= b.at && k >= 0 {
+			v = last.changes.Values[k]
+		} else {
+			v, cell = b.store.cellAt(b.at, b.col, x.older)
+		}
+		if v == nil {
+			continue
+		}
+		if err := b.cells.Set(int(b.rows[i])-b.from, v, cell); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // PatchRow appends the row's cell at the given time, if the store has one; see [Reader].
 func (m *MemStore) PatchRow(_ context.Context, at mvcc.Timestamp, col, row int, dst *vector.Vector) (bool, error) {
-	cells, i := m.cellAt(at, col, m.head(rowset.RowID(row)))
+	cells, i := m.cellAt(at, col, m.heads.of(rowset.RowID(row)))
 	if cells == nil {
 		return false, nil
 	}
@@ -359,7 +360,7 @@ func (m *MemStore) PatchRow(_ context.Context, at mvcc.Timestamp, col, row int, 
 
 // Newest returns the newest change of the row; ok is false when there is none.
 func (m *MemStore) Newest(row rowset.RowID) (kind rowset.ChangeKind, ts mvcc.Timestamp, ok bool) {
-	n := m.head(row)
+	n := m.heads.of(row)
 	if n == 0 {
 		return 0, 0, false
 	}
@@ -410,7 +411,7 @@ func (m *MemStore) EachDelete(fn func(row rowset.RowID, ts mvcc.Timestamp) error
 // eachChange calls fn for every change, by row and then by time, until it fails.
 func (m *MemStore) eachChange(fn func(row rowset.RowID, x *node, c *commit) error) (err error) {
 	var chain []uint32
-	m.each(0, len(m.pages.load())*pageRows, func(row int, head uint32) bool {
+	m.heads.each(0, m.heads.rows(), func(row int, head uint32) bool {
 		chain = chain[:0]
 		for n := head; n != 0; n = m.node(n).older {
 			chain = append(chain, n)
@@ -429,13 +430,13 @@ var _ Reader = (*MemStore)(nil)
 // Live reports whether a row that was live before its first change is so at the
 // given time.
 func (m *MemStore) Live(at mvcc.Timestamp, row rowset.RowID) bool {
-	kind, ok := m.lifeAt(at, m.head(row))
+	kind, ok := m.lifeAt(at, m.heads.of(row))
 	return !ok || kind == rowset.ChangePut
 }
 
 // Revived returns the time of the row's newest revival at or before the given time.
 func (m *MemStore) Revived(at mvcc.Timestamp, row rowset.RowID) (mvcc.Timestamp, bool) {
-	for n := m.head(row); n != 0; {
+	for n := m.heads.of(row); n != 0; {
 		x := m.node(n)
 		if c := m.commit(x.commit); c.ts <= at && c.changes.Kind == rowset.ChangePut {
 			return c.ts, true
@@ -446,31 +447,76 @@ func (m *MemStore) Revived(at mvcc.Timestamp, row rowset.RowID) (mvcc.Timestamp,
 }
 
 // PatchRows is Patch for the given rows, in any order, instead of a range.
-func (m *MemStore) PatchRows(at mvcc.Timestamp, col int, rows []rowset.RowID, v, scratch *vector.Vector) (*vector.Vector, error) {
+func (m *MemStore) PatchRows(at mvcc.Timestamp, col int, rows []rowset.RowID, cells *Overlay) error {
 	if !m.Touches(col) {
-		return v, nil
+		return nil
 	}
-	next, patched := 0, false
 	for k, row := range rows {
-		cells, i := m.cellAt(at, col, m.head(row))
-		if cells == nil {
-			continue
+		if v, i := m.cellAt(at, col, m.heads.of(row)); v != nil {
+			if err := cells.Set(k, v, i); err != nil {
+				return err
+			}
 		}
-		if !patched {
-			scratch.Reset(v.Kind())
-			scratch.Reserve(len(rows))
-			patched = true
-		}
-		if err := scratch.AppendRange(v, next, k); err != nil {
-			return v, err
-		}
-		if err := scratch.AppendFrom(cells, i); err != nil {
-			return v, err
-		}
-		next = k + 1
 	}
-	if !patched {
-		return v, nil
+	return nil
+}
+
+// Death returns the time of the row's deletion if it is dead at the given time.
+func (m *MemStore) Death(at mvcc.Timestamp, row rowset.RowID) (mvcc.Timestamp, bool) {
+	for n := m.heads.of(row); n != 0; {
+		x := m.node(n)
+		if c := m.commit(x.commit); c.ts <= at && c.changes.Kind != rowset.ChangeSet {
+			return c.ts, c.changes.Kind == rowset.ChangeDel
+		}
+		n = x.older
 	}
-	return scratch, scratch.AppendRange(v, next, len(rows))
+	return 0, false
+}
+
+// FirstDeath returns the time of the row's first deletion in the interval, and whether the
+// row was put back later in it.
+func (m *MemStore) FirstDeath(in mvcc.Interval, row rowset.RowID) (first mvcc.Timestamp, again bool) {
+	deaths := 0
+	for n := m.heads.of(row); n != 0; {
+		x := m.node(n)
+		if c := m.commit(x.commit); in.Contains(c.ts) && c.changes.Kind == rowset.ChangeDel {
+			first = c.ts
+			deaths++
+		}
+		n = x.older
+	}
+	return first, deaths > 1
+}
+
+// Change is what a commit did to a row.
+type Change struct {
+	Time mvcc.Timestamp
+	Kind rowset.ChangeKind
+
+	changes *rowset.Changes
+	cell    uint32
+}
+
+// Cell returns the vector and index of the cell that the change set in a column; nil
+// when it set none.
+func (c *Change) Cell(col int) (*vector.Vector, int) {
+	k := slices.Index(c.changes.Columns, col)
+	if k < 0 {
+		return nil, 0
+	}
+	return c.changes.Values[k], int(c.cell)
+}
+
+// Past appends the changes of a row up to the given time to dst, oldest first.
+func (m *MemStore) Past(at mvcc.Timestamp, row rowset.RowID, dst []Change) []Change {
+	from := len(dst)
+	for n := m.heads.of(row); n != 0; {
+		x := m.node(n)
+		if c := m.commit(x.commit); c.ts <= at {
+			dst = append(dst, Change{Time: c.ts, Kind: c.changes.Kind, changes: &c.changes, cell: x.cell})
+		}
+		n = x.older
+	}
+	slices.Reverse(dst[from:])
+	return dst
 }

@@ -106,6 +106,15 @@ func step(r *rapid.T, m *MemStore, s *model, ts mvcc.Timestamp) {
 	}
 }
 
+// patched returns the cells of rows [from, to) at a time, v being those before.
+func patched(m *MemStore, at mvcc.Timestamp, col, from, to int, v *vector.Vector, cells *Overlay) (*vector.Vector, error) {
+	cells.Reset(v)
+	if err := m.Patch(bg, at, col, from, to, cells); err != nil {
+		return nil, err
+	}
+	return cells.Result()
+}
+
 func TestMemStoreModel(t *testing.T) {
 	sch := twoColumns(t)
 	base := vector.New(schema.KindInt64, modelRows)
@@ -145,7 +154,7 @@ func checkAt(r *rapid.T, m *MemStore, s *model, at mvcc.Timestamp, from, to int,
 	}
 	for col := 1; col <= 2; col++ {
 		v := bases[col].Slice(from, to)
-		got, err := m.Patch(bg, at, col, from, to, v, vector.New(v.Kind(), 0))
+		got, err := patched(m, at, col, from, to, v, new(Overlay))
 		if err != nil || got.Len() != to-from {
 			r.Fatalf("patch: %d cells, %v", got.Len(), err)
 		}
@@ -197,7 +206,7 @@ func TestReadersBesideTheApplier(t *testing.T) {
 			for range 100 {
 				vector.AppendFixed(v, int64(-1))
 			}
-			scratch := vector.New(schema.KindInt64, 100)
+			var cells Overlay
 			for {
 				select {
 				case <-stop:
@@ -205,7 +214,7 @@ func TestReadersBesideTheApplier(t *testing.T) {
 				default:
 				}
 				at := m.MaxTime()
-				got, err := m.Patch(bg, at, 1, 4050, 4150, v, scratch)
+				got, err := patched(m, at, 1, 4050, 4150, v, &cells)
 				if err != nil {
 					t.Error(err)
 					return
@@ -252,10 +261,10 @@ func BenchmarkPatch(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.Run(name, func(b *testing.B) {
-			scratch := vector.New(schema.KindInt64, rows)
+			var cells Overlay
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := m.Patch(bg, 1, 1, 0, rows, v, scratch); err != nil {
+				if _, err := patched(m, 1, 1, 0, rows, v, &cells); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -23,12 +23,15 @@ type Reader interface {
 	// ApplyLife clears from live the rows that are deleted at the given time, and sets
 	// those that are revived; bit i is row from+i.
 	ApplyLife(ctx context.Context, at mvcc.Timestamp, from, to int, live vector.Bitmap) error
-	// Patch returns the cells of a column for rows [from, to) at the given time, v being
-	// those before the store's changes: v itself when none applies, else scratch, filled.
-	Patch(ctx context.Context, at mvcc.Timestamp, col, from, to int, v, scratch *vector.Vector) (*vector.Vector, error)
+	// Patch brings the cells of a column for rows [from, to), those of the overlay, to the
+	// given time.
+	Patch(ctx context.Context, at mvcc.Timestamp, col, from, to int, cells *Overlay) error
 	// PatchRow appends the row's cell at the given time to dst if the store has a change
 	// of it, and reports whether it did.
 	PatchRow(ctx context.Context, at mvcc.Timestamp, col, row int, dst *vector.Vector) (bool, error)
+	// Touched sets the rows of [from, to) that a commit in the interval changed; bit i is
+	// row from+i.
+	Touched(ctx context.Context, in mvcc.Interval, from, to int, rows vector.Bitmap) error
 	// Last returns the newest change of the row; ok is false when there is none.
 	Last(ctx context.Context, row rowset.RowID) (kind rowset.ChangeKind, ts mvcc.Timestamp, ok bool, err error)
 }

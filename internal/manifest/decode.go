@@ -448,6 +448,8 @@ func (c cursor) delta() (d rowset.DeltaFile) {
 			d.MaxTime = f.time()
 		case 7:
 			d.Deletes = f.i64()
+		case 11:
+			d.Births = f.i64()
 		case 9:
 			if d.Updates == nil {
 				d.Updates = map[schema.ColumnID]int64{}

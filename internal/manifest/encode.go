@@ -303,6 +303,7 @@ func encodeDelta(d *rowset.DeltaFile) (f fields) {
 	f.time(3, d.MinTime)
 	f.time(5, d.MaxTime)
 	f.uint(7, uint64(d.Deletes))
+	f.uint(11, uint64(d.Births))
 	for _, id := range slices.Sorted(maps.Keys(d.Updates)) {
 		f.sub(9, binary.AppendUvarint(binary.AppendUvarint(nil, uint64(id)), uint64(d.Updates[id])))
 	}

@@ -58,8 +58,16 @@ func TestTimestampTime(t *testing.T) {
 	if got := FromTime(at).Time(); !got.Equal(at) {
 		t.Fatalf("got %v, want %v", got, at)
 	}
+	if late := time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC); FromTime(late) != Max {
+		t.Fatal("a time after all timestamps must be the last")
+	}
 	if FromTime(time.Unix(-1, 0)) != 0 {
 		t.Fatal("a time before 1970 must be timestamp 0")
+	}
+	for _, years := range []int{100, 1000, 1_000_000} {
+		if ts := FromTime(at.AddDate(years, 0, 0)); ts != Max {
+			t.Errorf("%d years from now: %d", years, ts)
+		}
 	}
 	iv := Interval{Lo: 5, Hi: 9}
 	for ts, want := range map[Timestamp]bool{5: false, 6: true, 9: true, 10: false} {

@@ -12,11 +12,15 @@ const LogicalBits = 12
 // Max is the largest timestamp a snapshot may have.
 const Max = Timestamp(1<<63 - 1)
 
-// FromTime returns the first timestamp of the microsecond of t, 0 for times before 1970.
+// FromTime returns the first timestamp of the microsecond of t, 0 for times before 1970
+// and Max for those that are too late for a timestamp.
 func FromTime(t time.Time) Timestamp {
 	us := t.UnixMicro()
-	if us < 0 {
+	switch {
+	case t.Unix() < 0:
 		return 0
+	case t.Unix() >= Max.Time().Unix():
+		return Max
 	}
 	return Timestamp(us) << LogicalBits
 }

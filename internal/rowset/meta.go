@@ -1,6 +1,8 @@
 package rowset
 
 import (
+	"slices"
+
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/schema"
 )
@@ -19,7 +21,7 @@ const (
 	SectionFilters     SectionKind = 4 // key filters, one per 65,536 rows
 	SectionZoneMap     SectionKind = 5 // zone maps of a column
 	SectionRedo        SectionKind = 6 // a REDO delta file, as a whole
-	SectionUndo        SectionKind = 7 // reserved: UNDO deltas
+	SectionUndo        SectionKind = 7 // an UNDO delta file, as a whole
 )
 
 // Section is an extent of a file.
@@ -38,7 +40,8 @@ type Bounds struct{ Min, Max schema.Value }
 type DeltaFile struct {
 	Section          Section
 	MinTime, MaxTime mvcc.Timestamp
-	Deletes          int64
+	Deletes          int64 // of an UNDO file: of lives before the present one
+	Births           int64 // of an UNDO file: beginnings of such lives
 	Updates          map[schema.ColumnID]int64
 }
 
@@ -54,6 +57,24 @@ type Meta struct {
 	RetentionBounds      Bounds   // reserved: of the retention column
 	Sections             []Section
 	Redo, Undo           []DeltaFile
+}
+
+// Files returns the files that the rowset consists of, each once.
+func (m *Meta) Files() (files []FileNum) {
+	add := func(s Section) {
+		if !slices.Contains(files, s.File) {
+			files = append(files, s.File)
+		}
+	}
+	for _, s := range m.Sections {
+		add(s)
+	}
+	for _, list := range [][]DeltaFile{m.Redo, m.Undo} {
+		for i := range list {
+			add(list[i].Section)
+		}
+	}
+	return files
 }
 
 // EncodedBytes returns the bytes of all sections.

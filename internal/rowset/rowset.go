@@ -2,6 +2,7 @@ package rowset
 
 import (
 	"context"
+	"iter"
 
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/predicate"
@@ -37,6 +38,9 @@ type RowSet interface {
 	Scan(ctx context.Context, spec *ScanSpec) (Iterator, error)
 	// Apply changes stored rows, in memory. Calls come in timestamp order, one at a time.
 	Apply(ts mvcc.Timestamp, c *Changes) error
+	// CollectedBytes returns the memory of the changes that Apply adds to. Between two calls
+	// of Apply a flush may take them away, during one it may not.
+	CollectedBytes() int64
 	// MemoryBytes returns the memory that a flush of the rowset's changes, or of the
 	// rowset itself, would free.
 	MemoryBytes() int64
@@ -64,7 +68,7 @@ const (
 // ScanSpec says what a scan of one rowset reads.
 type ScanSpec struct {
 	Schema   *schema.Schema
-	Time     mvcc.Interval    // commits that are visible
+	Time     mvcc.Interval    // commits that are visible; with a lower end only rows that changed, see Batch.Deleted
 	Columns  []int            // schema columns to deliver, in this order; may be empty
 	Filter   *predicate.Bound // nil: every row
 	Lower    []byte           // encoded key, inclusive; nil: from the first
@@ -95,6 +99,10 @@ type Batch struct {
 	Selected int              // number of selected rows, at least 1
 	Columns  []*vector.Vector // one for each of ScanSpec.Columns, Rows long; unselected rows hold anything of the kind
 	Keys     *vector.Vector   // encoded keys, Rows long, when ScanSpec.WithKeys
+	// Deleted are, in a scan whose Time has a lower end, the rows that were live there and
+	// are dead at the upper one, with the cells they had when they first died in between; nil: none. The other rows
+	// are live at the upper end. Rows that are dead at both are not selected.
+	Deleted vector.Bitmap
 }
 
 // AppendSelected appends the selected rows, ascending, to dst.
@@ -108,15 +116,68 @@ func (b *Batch) AppendSelected(dst []int32) []int32 {
 	return dst
 }
 
-// Source is the content of a rowset to be written: live rows in key order with
-// distinct keys. A writer reads it column by column.
+// AppendDeleted appends which of the given rows of the batch, nil for all, are deleted, as
+// indexes into them.
+func (b *Batch) AppendDeleted(dst []int32, rows []int32) []int32 {
+	switch {
+	case b.Deleted == nil:
+		return dst
+	case rows == nil:
+		return b.Deleted.AppendIndexes(dst)
+	}
+	for i, r := range rows {
+		if b.Deleted.Get(int(r)) {
+			dst = append(dst, int32(i))
+		}
+	}
+	return dst
+}
+
+// Source is the content of a rowset to be written: rows in key order with distinct
+// keys, as they are at one time, and what is kept of their history. A writer reads it
+// column by column.
 type Source interface {
 	// Rows returns the number of rows.
 	Rows() int
-	// Column appends the cells of schema column col of rows [from, to) to dst.
+	// Column appends the cells of schema column col of rows [from, to) to dst. Those of
+	// a ghost are the last it had.
 	Column(ctx context.Context, col, from, to int, dst *vector.Vector) error
 	// Keys appends the encoded keys of rows [from, to) to dst, a vector of bytes.
 	Keys(ctx context.Context, from, to int, dst *vector.Vector) error
-	// InsertTimes appends the insert timestamps of rows [from, to) to dst.
+	// InsertTimes appends the insert timestamps of rows [from, to) to dst: when their
+	// present life began.
 	InsertTimes(ctx context.Context, from, to int, dst []mvcc.Timestamp) ([]mvcc.Timestamp, error)
+	// History returns what is kept of the history of rows [from, to), which it numbers
+	// from 0; nil when that is nothing.
+	History(from, to int) History
+}
+
+// History is what commits did to rows besides beginning their present life. Every
+// sequence is in order of row and then of time, and ends with an error or without one.
+// They may be read several times, one after the other, by one goroutine at a time.
+type History interface {
+	// Versions yields the cells of a schema column that were replaced. At a death every
+	// column that is not part of the key has a version: what the row was until then.
+	Versions(ctx context.Context, col int) iter.Seq2[Version, error]
+	// Deaths yields the commits that deleted a row which was inserted again later.
+	Deaths(ctx context.Context) iter.Seq2[Event, error]
+	// Births yields the commits that began lives of rows before the present one.
+	Births(ctx context.Context) iter.Seq2[Event, error]
+	// Ghosts yields the commits that deleted rows which were not inserted again, one at
+	// most for each row. They end the present life.
+	Ghosts(ctx context.Context) iter.Seq2[Event, error]
+}
+
+// Event is a commit that began or ended a life of a row.
+type Event struct {
+	Row  RowID
+	Time mvcc.Timestamp
+}
+
+// Version is a cell that a row had until the commit at Time replaced it: cell At of
+// Cells, which is valid until the next version is yielded and must not be changed.
+type Version struct {
+	Event
+	Cells *vector.Vector
+	At    int
 }

@@ -192,6 +192,22 @@ func TestParseDuration(t *testing.T) {
 	}
 }
 
+func TestFormatDuration(t *testing.T) {
+	for in, want := range map[string]string{"0": "0", "15m0s": "15m", "1h0m0s": "1h", "90m": "1h30m", "24h": "1d", "36h": "1d12h", "10s": "10s",
+		"1h10s": "1h0m10s", "7d1m": "7d1m", "1us": "1µs", "-5m": "-5m", "-1d": "-1d", "100m": "1h40m", "20h10m": "20h10m"} {
+		d, err := ParseDuration(in)
+		if got := FormatDuration(d); err != nil || got != want {
+			t.Errorf("%q: %q, %v, want %q", in, got, err, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		d := time.Duration(rapid.Int64Range(-math.MaxInt64, math.MaxInt64).Draw(t, "d"))
+		if got, err := ParseDuration(FormatDuration(d)); err != nil || got != d {
+			t.Fatalf("%d as %q is %d, %v", d, FormatDuration(d), got, err)
+		}
+	})
+}
+
 func TestParseTime(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	f := func(in string, want Time) {

@@ -77,6 +77,30 @@ func ParseDuration(in string) (time.Duration, error) {
 	return total, nil
 }
 
+// FormatDuration returns the shortest text of a duration that ParseDuration reads: 15m,
+// 1d12h, 0.
+func FormatDuration(d time.Duration) string {
+	if d < 0 {
+		return "-" + FormatDuration(-d)
+	}
+	days, rest := d/(24*time.Hour), d%(24*time.Hour)
+	text := rest.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	switch {
+	case d == 0:
+		return "0"
+	case days == 0:
+		return text
+	case rest == 0:
+		return strconv.Itoa(int(days)) + "d"
+	}
+	return strconv.Itoa(int(days)) + "d" + text
+}
+
 func badDuration() error {
 	return syntaxError("expected a duration such as 15m, 1.5h, 7d or 1d12h")
 }
