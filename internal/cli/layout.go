@@ -98,6 +98,8 @@ const (
 	drawnHeight = 26 // of a rowset
 	drawnMargin = 20
 	drawnTitle  = 40
+	drawnFoot   = 30
+	drawnLabel  = 60 // width from which on a rowset's size is written into it
 )
 
 // drawLayout draws rowsets as rectangles over the key space. Those that overlap stand
@@ -106,7 +108,7 @@ const (
 func drawLayout(name string, sets []minikudu.RowSetInfo) []byte {
 	lanes, count := stack(sets)
 	var b bytes.Buffer
-	total := drawnTitle + max(count, 1)*drawnHeight + drawnMargin
+	total := drawnTitle + max(count, 1)*drawnHeight + drawnFoot
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="11">`+"\n",
 		drawnWidth+2*drawnMargin, total)
 	height := 0.0
@@ -115,10 +117,19 @@ func drawLayout(name string, sets []minikudu.RowSetInfo) []byte {
 	}
 	fmt.Fprintf(&b, `<text x="%d" y="24" font-size="14">%s: %d rowsets, height %.2f</text>`+"\n", drawnMargin, escape(name), len(sets), height)
 	for i := range sets {
-		drawRowSet(&b, &sets[i], float64(total-drawnMargin-(lanes[i]+1)*drawnHeight))
+		drawRowSet(&b, &sets[i], float64(total-drawnFoot-(lanes[i]+1)*drawnHeight))
 	}
-	fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%d" y2="%[3]d" stroke="#444"/>`+"\n</svg>\n", drawnMargin, drawnMargin+drawnWidth, total-drawnMargin)
+	axis := total - drawnFoot
+	fmt.Fprintf(&b, `<line x1="%d" x2="%d" y1="%d" y2="%[3]d" stroke="#444"/>`+"\n", drawnMargin, drawnMargin+drawnWidth, axis)
+	drawText(&b, drawnMargin, axis+16, "start", "first key")
+	drawText(&b, drawnMargin+drawnWidth/2, axis+16, "middle", "a bar for each rowset over its part of the data; pale: deleted rows, red: changed rows")
+	drawText(&b, drawnMargin+drawnWidth, axis+16, "end", "last key")
+	b.WriteString("</svg>\n")
 	return b.Bytes()
+}
+
+func drawText(b *bytes.Buffer, x, y int, anchor, text string) {
+	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="%s" fill="#444">%s</text>`+"\n", x, y, anchor, escape(text))
 }
 
 func drawRowSet(b *bytes.Buffer, r *minikudu.RowSetInfo, y float64) {
@@ -132,6 +143,9 @@ func drawRowSet(b *bytes.Buffer, r *minikudu.RowSetInfo, y float64) {
 		x, y, w, drawnHeight-4, 0.2+0.8*live)
 	if changed > 0 {
 		fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="4" fill="#c8502d"/>`, x, y+drawnHeight-8, max(w*changed, 1))
+	}
+	if w >= drawnLabel {
+		fmt.Fprintf(b, `<text x="%.1f" y="%.1f" fill="#fff">%s</text>`, x+5, y+15, humanize.IBytes(uint64(r.Bytes)))
 	}
 	b.WriteString("</g>\n")
 }
