@@ -36,6 +36,9 @@ type background struct {
 // worker is one goroutine or several that do steps of some kinds.
 type worker struct {
 	kick chan struct{} // a token for each goroutine: look for work
+	// idle says that nothing is in memory that will be flushed sooner or later, so that
+	// the first commit must wake the flusher.
+	idle atomic.Bool
 	// pick returns the step to do now, nil for none, and then after how long there may be
 	// one without anybody waking, 0 if that is not known. With all it also returns what may
 	// not begin yet: since it failed lately, is paused, or another step is in progress.
@@ -90,6 +93,13 @@ func (b *background) stop() {
 // wake asks the flusher for a look; it never waits.
 func (b *background) wake() { b.flusher.wake() }
 
+// stir wakes the flusher if nothing was in memory.
+func (b *background) stir() {
+	if f := b.flusher; f.idle.Load() && f.idle.CompareAndSwap(true, false) {
+		f.wake()
+	}
+}
+
 // wake asks all goroutines for a look.
 func (w *worker) wake() {
 	for {
@@ -118,8 +128,12 @@ func (b *background) run(w *worker) {
 	for b.ctx.Err() == nil {
 		var s *step
 		var wait time.Duration
+		w.idle.Store(true) // before the look: a commit after it must wake
 		if b.db.failed() == nil {
 			s, wait = w.pick(time.Now(), false)
+		}
+		if s != nil || wait > 0 {
+			w.idle.Store(false)
 		}
 		if s == nil || !b.perform(s) {
 			w.rest(b.ctx, wait)
@@ -270,8 +284,7 @@ func (b *background) pickFlush(now time.Time, all bool) (*step, time.Duration) {
 	c := candidates{now: now, all: all}
 	oldest, anchor := -1, Timestamp(0)
 	for _, t := range db.tableList() {
-		b.addFlushes(t, func(s *step, first Timestamp, op compaction.Op) {
-			s.reason = "size"
+		b.addFlushes(&c, t, func(s *step, first Timestamp, op compaction.Op) {
 			c.add(s, op)
 			if oldest < 0 || first < anchor {
 				oldest, anchor = len(c.ops)-1, first
@@ -289,22 +302,34 @@ func (b *background) pickFlush(now time.Time, all bool) (*step, time.Duration) {
 }
 
 // addFlushes lists the flushes of a table, each with the oldest commit that it writes.
-func (b *background) addFlushes(t *Table, add func(s *step, first Timestamp, op compaction.Op)) {
+func (b *background) addFlushes(c *candidates, t *Table, add func(s *step, first Timestamp, op compaction.Op)) {
 	limit, m := b.db.opts.FlushBytes, t.tablet.Memory()
-	first, gain := m.ActiveOldest, compaction.FlushScore(m.ActiveBytes, limit, 0)
+	score := func(bytes, limit int64, oldest Timestamp) (gain float64, reason string) {
+		age := b.db.opts.Now().Sub(oldest.Time())
+		c.after(compaction.FlushAfter - age + time.Millisecond)
+		if reason = "size"; bytes < limit {
+			reason = "age"
+		}
+		return compaction.FlushScore(bytes, limit, age), reason
+	}
+	first, gain, reason := m.ActiveOldest, 0.0, "size"
+	if first > 0 {
+		gain, reason = score(m.ActiveBytes, limit, first)
+	}
 	if m.Rotated > 0 {
-		first, gain = m.Oldest, float64(max(limit, m.Bytes)) // nothing else is more urgent
+		first, gain, reason = m.Oldest, float64(max(limit, m.Bytes)), "size" // nothing else is more urgent
 	}
 	if first > 0 {
-		add(&step{kind: compaction.Flush, table: t}, first, compaction.Op{Runnable: true, Memory: m.Bytes - m.DeltaBytes, Gain: gain})
+		add(&step{kind: compaction.Flush, table: t, reason: reason}, first, compaction.Op{Runnable: true, Memory: m.Bytes - m.DeltaBytes, Gain: gain})
 	}
 	if m.DeltaBytes == 0 {
 		return
 	}
 	for _, rs := range t.tablet.RowSets() {
 		if n := rs.MemoryBytes(); n > 0 {
-			add(&step{kind: compaction.FlushDeltas, table: t, rowset: rs}, rs.OldestChange(), compaction.Op{
-				Runnable: !t.tablet.Busy(rs), Memory: n, Gain: compaction.FlushScore(n, limit/4, 0)})
+			gain, reason := score(n, limit/4, rs.OldestChange())
+			add(&step{kind: compaction.FlushDeltas, table: t, rowset: rs, reason: reason}, rs.OldestChange(),
+				compaction.Op{Runnable: !t.tablet.Busy(rs), Memory: n, Gain: gain})
 		}
 	}
 }

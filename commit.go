@@ -312,6 +312,7 @@ func (c *commit) apply(ts Timestamp) error {
 			c.db.background.wake()
 		}
 	}
+	c.db.background.stir()
 	return nil
 }
 

@@ -36,7 +36,7 @@ type EventListener struct {
 type FlushInfo struct {
 	Job      int64 // number of the background step, from 1
 	Table    string
-	Reason   string // why it was chosen: "size", "memory", "log" or "asked"
+	Reason   string // why it was chosen: "size", "age", "memory", "log" or "asked"
 	Rows     int64
 	Memory   int64 // bytes of the memory rowset
 	RowSets  int   // files written

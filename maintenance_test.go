@@ -635,6 +635,37 @@ func TestHistoryGoesByItself(t *testing.T) {
 	})
 }
 
+// What is in memory for long is flushed however little it is, rows and changes of rows.
+func TestOldStoresAreFlushed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reasons []string
+		o := minikudu.Options{FS: vfs.NewMem(), Events: &minikudu.EventListener{
+			FlushEnd:      func(i minikudu.FlushInfo) { reasons = append(reasons, "rows: "+i.Reason) },
+			DeltaFlushEnd: func(i minikudu.DeltaFlushInfo) { reasons = append(reasons, "changes: "+i.Reason) },
+		}}
+		db := mustOpen(t, "store", &o)
+		defer mustClose(t, db)
+		tab, err := db.CreateTable(ctx, "t", kvSpec())
+		fatal(t, err)
+		var b minikudu.WriteBatch
+		for k := range 2 {
+			b.Reset()
+			b.Add(tab, minikudu.OpUpsert, map[string]any{"key": 1, "val": k})
+			_, err = db.Commit(ctx, &b, nil)
+			fatal(t, err)
+			time.Sleep(100 * time.Second)
+			if synctest.Wait(); len(reasons) != k {
+				t.Fatalf("flushed too early: %v", reasons)
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+		}
+		if len(reasons) != 2 || reasons[0] != "rows: age" || reasons[1] != "changes: age" || db.Metrics().MemoryBytes != 0 {
+			t.Fatalf("flushes: %v, %d bytes in memory", reasons, db.Metrics().MemoryBytes)
+		}
+	})
+}
+
 // Flushes of rows that are dead already leave nothing.
 func TestEmptyFlushesLeaveNoFile(t *testing.T) {
 	u := newUpkeep(t, minikudu.Options{Durability: minikudu.NoSync})

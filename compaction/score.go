@@ -2,11 +2,13 @@ package compaction
 
 import "time"
 
+// FlushAfter is the age from which on a store is flushed however small it is.
+const FlushAfter = 2 * time.Minute
+
 const (
 	mib = 1 << 20
 
-	flushAfter = 2 * time.Minute // a smaller store waits at least so long
-	flushUpper = time.Hour       // and is worth as much as a full one after this
+	flushUpper = time.Hour // and is worth as much as a full one after this
 
 	minorFiles = 1000 // REDO files at which merging them is worth most
 	majorShare = 0.1  // of REDO to base bytes, below which folding them is not worth it
@@ -14,7 +16,8 @@ const (
 )
 
 // FlushScore returns what flushing a memory store is worth, 0 for nothing, given its
-// size, the size at which it should be flushed, and the time since the last flush.
+// size, the size at which it should be flushed, and its age: the time since its first
+// change, or since the last flush.
 // A full store is worth at least 1, and more for each MiB above the threshold.
 func FlushScore(bytes, threshold int64, since time.Duration) float64 {
 	switch {
@@ -22,7 +25,7 @@ func FlushScore(bytes, threshold int64, since time.Duration) float64 {
 		return 0
 	case bytes >= threshold:
 		return max(1, float64(bytes-threshold)/mib)
-	case since > flushAfter:
+	case since > FlushAfter:
 		return min(1, max(float64(since)/float64(flushUpper), float64(bytes)/float64(threshold)))
 	}
 	return 0
