@@ -2,6 +2,7 @@ package delta
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"testing"
 
@@ -271,4 +272,57 @@ func BenchmarkPatch(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(c.Rows)), "ns/change")
 		})
 	}
+}
+
+// Large commits whose rows ascend are patched run by run: the answer is that of the chains,
+// for ranges in turn and in any order, and at any time.
+func TestPatchRunsAgreesWithChains(t *testing.T) {
+	const rows = 20_000
+	base := vector.New(schema.KindInt64, rows)
+	for i := range rows {
+		vector.AppendFixed(base, int64(-i))
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		m := NewMemStore(twoColumns(t))
+		var want []map[int]int64
+		now := map[int]int64{}
+		for ts := range rapid.IntRange(1, 8).Draw(r, "commits") {
+			c := &rowset.Changes{Kind: rowset.ChangeSet, Columns: []int{1}, Values: []*vector.Vector{vector.New(schema.KindInt64, 0)}}
+			stride := rapid.SampledFrom([]int{1, 7, 97}).Draw(r, "stride")
+			for row := rapid.IntRange(0, rows/2).Draw(r, "first"); row < rows && len(c.Rows) < 300; row += stride {
+				c.Rows = append(c.Rows, rowset.RowID(row))
+				vector.AppendFixed(c.Values[0], int64(1000*ts+row))
+				now[row] = int64(1000*ts + row)
+			}
+			if err := m.Apply(mvcc.Timestamp(ts+1), c); err != nil {
+				r.Fatal(err)
+			}
+			want = append(want, maps.Clone(now))
+		}
+		if m.unsorted.Load() || m.numCommits.Load()*minRunRows > m.entries.Load() {
+			r.Skip("not patched run by run")
+		}
+		at := rapid.IntRange(0, len(want)-1).Draw(r, "time")
+		var cells Overlay
+		for from := 0; from < rows; {
+			to := min(rows, from+rapid.SampledFrom([]int{1, 500, 5000}).Draw(r, "length"))
+			if rapid.IntRange(0, 4).Draw(r, "jump") == 0 {
+				from, to = 3000, 9000
+			}
+			got, err := patched(m, mvcc.Timestamp(at+1), 1, from, to, base.Slice(from, to), &cells)
+			if err != nil {
+				r.Fatal(err)
+			}
+			for i, x := range got.Int64s() {
+				v, ok := want[at][from+i]
+				if !ok {
+					v = int64(-from - i)
+				}
+				if x != v {
+					r.Fatalf("row %d is %d, want %d", from+i, x, v)
+				}
+			}
+			from = to
+		}
+	})
 }

@@ -17,7 +17,43 @@ type Overlay struct {
 	// Of cells of variable length.
 	cells vector.Vector // the replacing ones, in the order in which they came
 	pick  []int32       // for each row: 0 for the base's cell, else the index of one of cells, plus 1
+
+	// Where the ranges of rows before ended in a store, for a reader that goes on from there.
+	ends map[*MemStore]*runEnds
 }
+
+// runEnds is the places in a store's commits up to which they were read.
+type runEnds struct {
+	row  int     // the first row that was not asked for
+	ends []int32 // by commit; -1 for not known
+}
+
+// endsOf returns the places at which the rows from one on begin in the first n commits.
+func (o *Overlay) endsOf(m *MemStore, from, n int) []int32 {
+	r := o.ends[m]
+	if r == nil {
+		r = &runEnds{row: -1}
+		if o.ends == nil {
+			o.ends = map[*MemStore]*runEnds{}
+		}
+		o.ends[m] = r
+	}
+	known := 0
+	if r.row == from {
+		known = min(len(r.ends), n)
+	}
+	for len(r.ends) < n {
+		r.ends = append(r.ends, -1)
+	}
+	for i := known; i < n; i++ {
+		r.ends[i] = -1
+	}
+	r.row = -1 // until they are read to the end
+	return r.ends
+}
+
+// ended notes that a store was read up to a row.
+func (o *Overlay) ended(m *MemStore, to int) { o.ends[m].row = to }
 
 // Reset makes the overlay one of the given cells, which must not change meanwhile.
 func (o *Overlay) Reset(base *vector.Vector) { o.base, o.changed = base, false }
