@@ -332,7 +332,7 @@ func (d *during) pinAndExpire() error {
 
 // Rows are changed at one call of a flush or compaction, whichever it is. Nothing is
 // lost: not in the running store, not by a crash at any later call.
-func TestItem71ChangesAtACallOfFlushAndCompaction(t *testing.T) {
+func TestR5R7Item71ChangesAtACallOfFlushAndCompaction(t *testing.T) {
 	for _, c := range duringCases {
 		t.Run(c.name, func(t *testing.T) {
 			crashes, step := 0, 9
