@@ -53,8 +53,10 @@ func (n *Snapshot) Close() {
 	}
 }
 
-// String names the rowset.
-func (n *Snapshot) String() string { return fmt.Sprintf("rowset %d", n.set.meta.ID) }
+// String names the rowset and its file.
+func (n *Snapshot) String() string {
+	return fmt.Sprintf("rowset %d (file %s)", n.set.meta.ID, FileName(n.set.meta.Sections[0].File))
+}
 
 // Rows returns the number of stored rows, deleted ones included.
 func (n *Snapshot) Rows() int64 { return n.set.meta.Rows }
