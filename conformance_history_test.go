@@ -826,7 +826,7 @@ func TestItem72SnapshotAtEveryCall(t *testing.T) {
 	}
 	defer s.Close()
 	c.pass(time.Hour) // it alone keeps the state
-	calls, busy := 0, false
+	calls := 0
 	look := func() {
 		t.Helper()
 		for _, o := range []minikudu.Order{minikudu.Unordered, minikudu.KeyOrder, minikudu.KeyReverse} {
@@ -845,22 +845,10 @@ func TestItem72SnapshotAtEveryCall(t *testing.T) {
 		c.do(minikudu.OpDelete, key(4))
 		c.do(minikudu.OpInsert, kv(4, 1000+calls))
 		look()
-		before := calls
-		fs.SetHook(func(call errorfs.Call) error {
-			if !call.Op.Writes() || call.Kind == vfs.KindLog || busy {
-				return nil
-			}
-			busy = true
-			defer func() { busy = false }()
-			calls++
-			look()
-			return nil
-		})
-		step.do()
-		fs.SetHook(nil)
+		n := c.atCalls(fs, step.do, func(int) { calls++; look() })
 		look()
-		if calls < before+3 {
-			t.Errorf("%s: %d calls", step.name, calls-before)
+		if n < 3 {
+			t.Errorf("%s: %d calls", step.name, n)
 		}
 	}
 }
@@ -915,14 +903,9 @@ func TestItem75ManyUpdatesInABatchBesideAFlush(t *testing.T) {
 	from := r.insert([]any{1, 0}).Timestamp
 	r.flush()
 	r.do(minikudu.OpUpdate, kv(1, -1))
-	last, busy := 0, false
+	last := 0
 	var past []minikudu.Timestamp
-	fs.SetHook(func(c errorfs.Call) error {
-		if c.Kind == vfs.KindLog || !c.Op.Writes() || busy {
-			return nil
-		}
-		busy = true
-		defer func() { busy = false }()
+	r.atCalls(fs, r.flush, func(int) {
 		var b minikudu.WriteBatch
 		for i := range n {
 			b.Add(r.tab, minikudu.OpUpdate, kv(1, last+i+1))
@@ -931,10 +914,7 @@ func TestItem75ManyUpdatesInABatchBesideAFlush(t *testing.T) {
 		b.Insert(r.tab, 2, 2) // lives within the interval only
 		past = append(past, r.commit(&b).Timestamp)
 		r.do(minikudu.OpDelete, key(2))
-		return nil
 	})
-	r.flush()
-	fs.SetHook(nil)
 	if len(past) < 3 {
 		t.Fatalf("a flush of %d calls", len(past))
 	}
@@ -1113,17 +1093,14 @@ func TestItem105CarryOverPastDroppedRows(t *testing.T) {
 	c.pass(time.Hour)
 	before := c.do(minikudu.OpUpdate, kv(5, 50)).Timestamp
 	var during minikudu.Timestamp
-	fs.SetHook(func(call errorfs.Call) error {
-		if call.Op == errorfs.OpWrite && call.Kind == vfs.KindRowSet && during == 0 {
-			during = 1
+	var res *minikudu.CompactResult
+	c.atCalls(fs, func() { res = c.compact() }, func(call int) {
+		if call == 2 { // the output is begun
 			for _, k := range []int{3, 7, 9} {
 				during = c.do(minikudu.OpUpdate, kv(k, 100+k)).Timestamp
 			}
 		}
-		return nil
 	})
-	res := c.compact()
-	fs.SetHook(nil)
 	if during == 0 || res.RowsDropped != 5 {
 		t.Fatalf("%+v", res)
 	}

@@ -42,7 +42,9 @@ func TestC26SecondUpsertInABatch(t *testing.T) {
 }
 
 func TestC27DeleteAndInsertInABatch(t *testing.T) {
+	var past []minikudu.Timestamp // of the lives of key 2
 	eachChange(t, kvSpec(), func(r *rig) { r.insert([]any{1, 0}, []any{2, 0}) }, func(r *rig) {
+		past = nil
 		var b minikudu.WriteBatch
 		for i := range 5 {
 			b.Delete(r.tab, 1)
@@ -53,7 +55,7 @@ func TestC27DeleteAndInsertInABatch(t *testing.T) {
 		}
 		for i := range 5 {
 			r.do(minikudu.OpDelete, key(2))
-			r.do(minikudu.OpInsert, kv(2, 10+i))
+			past = append(past, r.do(minikudu.OpInsert, kv(2, 10+i)).Timestamp)
 		}
 		b.Reset()
 		b.Delete(r.tab, 3)
@@ -63,6 +65,10 @@ func TestC27DeleteAndInsertInABatch(t *testing.T) {
 		}
 	}, func(t *testing.T, r *rig) {
 		r.is([]any{int64(1), int64(5)}, []any{int64(2), int64(14)}, []any{int64(3), int64(3)})
+		for i, at := range past { // older versions are visible to older snapshots, and to no other
+			r.asOf(at, row(1, 5), row(2, 10+i))
+			r.asOf(at-1, row(1, 5))
+		}
 	})
 	n := int32(100_000)
 	if testing.Short() {
@@ -79,7 +85,7 @@ func TestC27DeleteAndInsertInABatch(t *testing.T) {
 	if err := b.InsertColumns(r.tab, names, []*vector.Vector{vec(keys), vec(ones)}); err != nil {
 		t.Fatal(err)
 	}
-	r.commit(&b)
+	before := r.commit(&b).Timestamp
 	r.flush()
 	b.Reset()
 	if err := errors.Join(b.AddColumns(r.tab, minikudu.OpDelete, names[:1], []*vector.Vector{vec(keys)}),
@@ -93,29 +99,42 @@ func TestC27DeleteAndInsertInABatch(t *testing.T) {
 		if c, err := r.tab.Count(ctx, predicate.Eq("val", 2)); err != nil || c != int64(n) || r.tab.Rows() != c {
 			t.Fatalf("%d rows, %d by metadata, %v", c, r.tab.Rows(), err)
 		}
+		old, err := r.tab.Aggregate(ctx, minikudu.Query{AsOf: before, Where: predicate.Eq("val", 1)}, nil, minikudu.Count())
+		if err != nil || old.Column(0).Int64s()[0] != int64(n) {
+			t.Fatalf("%v rows before, %v", old, err)
+		}
 		r.flush()
 		r.restart()
 	}
 }
 
 // life plays steps on one key: i(nsert), u(pdate), p (upsert), d(elete), f(lush),
-// c(ompact), r(estart); a digit is the key, 0 at first. It compares after each.
+// c(ompact), m(ajor delta compaction), r(estart); a digit is the key, 0 at first. It
+// compares after each, the rows now and at every commit before.
 func life(t *testing.T, steps string) {
 	t.Helper()
 	r := newRig(t, minikudu.Options{}, kvSpec())
+	type moment struct {
+		at   minikudu.Timestamp
+		rows [][]any
+	}
+	var past []moment
 	rows, k := map[int]int{}, 0
 	for i, c := range steps {
+		var at minikudu.Timestamp
 		switch c {
 		case 'i', 'u', 'p':
 			rows[k] = i
-			r.do(map[rune]minikudu.Op{'i': minikudu.OpInsert, 'u': minikudu.OpUpdate, 'p': minikudu.OpUpsert}[c], kv(k, i))
+			at = r.do(map[rune]minikudu.Op{'i': minikudu.OpInsert, 'u': minikudu.OpUpdate, 'p': minikudu.OpUpsert}[c], kv(k, i)).Timestamp
 		case 'd':
 			delete(rows, k)
-			r.do(minikudu.OpDelete, key(k))
+			at = r.do(minikudu.OpDelete, key(k)).Timestamp
 		case 'f':
 			r.flush()
 		case 'c':
 			r.compact()
+		case 'm':
+			r.fold()
 		case 'r':
 			r.restart()
 		default:
@@ -128,12 +147,19 @@ func life(t *testing.T, steps string) {
 			}
 		}
 		r.is(want...)
+		if at > 0 {
+			past = append(past, moment{at, want})
+		}
+		for _, m := range past {
+			r.asOf(m.at, m.rows...)
+		}
 	}
 }
 
 func TestC28LivesOfAKey(t *testing.T) {
 	for _, steps := range []string{"ifdifc", "idfidifcdc", "ifdidfc", "ifdifdifdifc", "ifufdfifufdfic", "ifdircfdrif", "if1if0dfi1c",
-		"ifdfifdfifdfcrifc", "idiffrdic", "ifufufdrcifr"} {
+		"ifdfifdfifdfcrifc", "idiffrdic", "ifufufdrcifr",
+		"ifufmdfmifufmdcic", "ifudifumdicfm", "if1if0udif1umdfcr"} {
 		t.Run(steps, func(t *testing.T) { life(t, steps) })
 	}
 }
