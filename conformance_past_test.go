@@ -195,7 +195,7 @@ func TestC40ManyRandomSnapshots(t *testing.T) {
 func TestC33TwoLiveRowsOfAKey(t *testing.T) {
 	mem := vfs.NewMem()
 	r := newRig(t, minikudu.Options{FS: mem}, kvSpec())
-	other, err := r.db.CreateTable(ctx, "other", kvSpec())
+	_, err := r.db.CreateTable(ctx, "other", kvSpec())
 	fatal(t, err)
 	for k := range 5 {
 		r.insert([]any{k, k})
@@ -233,9 +233,8 @@ func TestC33TwoLiveRowsOfAKey(t *testing.T) {
 			t.Errorf("%q does not name %s", err, part)
 		}
 	}
-	if other, err = r.db.Table("other"); err != nil {
-		t.Fatal(err)
-	}
+	other, err := r.db.Table("other")
+	fatal(t, err)
 	var b minikudu.WriteBatch
 	b.Insert(other, 1, 1)
 	r.commit(&b)
