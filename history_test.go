@@ -151,6 +151,36 @@ func TestHistoryExpires(t *testing.T) {
 	}
 }
 
+// History that only a reader keeps is counted.
+func TestPinnedHistoryIsCounted(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	spec := kvSpec()
+	spec.History = time.Minute
+	r := newRig(t, minikudu.Options{Now: func() time.Time { return now }}, spec)
+	at := r.insert([]any{1, 1}).Timestamp
+	if _, err := r.db.Pin(ctx, "p", at); err != nil {
+		t.Fatal(err)
+	}
+	r.do(minikudu.OpUpdate, map[string]any{"key": 1, "val": 2})
+	r.flush()
+	if m := r.db.Metrics(); m.HistoryBytes == 0 || m.PinnedBytes != 0 || m.OldestReader >= time.Minute {
+		t.Fatalf("%+v", m)
+	}
+	now = now.Add(time.Hour)
+	r.insert([]any{2, 2})
+	r.compact()
+	if m := r.db.Metrics(); m.PinnedBytes == 0 || m.PinnedBytes > m.HistoryBytes || m.OldestReader < time.Hour {
+		t.Fatalf("%+v", m)
+	}
+	if err := r.db.Unpin(ctx, "p"); err != nil {
+		t.Fatal(err)
+	}
+	r.compact()
+	if m := r.db.Metrics(); m.PinnedBytes != 0 || m.HistoryBytes != 0 || m.OldestReader != 0 {
+		t.Fatalf("%+v", m)
+	}
+}
+
 // A read as of now, asked again, gives the same answer whatever was written meanwhile.
 func TestReadAsOfNowIsRepeatable(t *testing.T) {
 	r := newRig(t, minikudu.Options{}, kvSpec())

@@ -627,6 +627,9 @@ func TestHistoryGoesByItself(t *testing.T) {
 		if synctest.Wait(); u.files() == 0 || count(t, tab, minikudu.Query{AsOf: held.Timestamp()}) != 1000 {
 			t.Fatal("a held snapshot lost its rows")
 		}
+		if age := u.db.Metrics().OldestReader; age < 2*time.Hour {
+			t.Errorf("the oldest reader is %v old", age)
+		}
 		held.Close()
 		time.Sleep(time.Minute)
 		if synctest.Wait(); u.files() != 0 || u.db.Metrics().RowSetDrops != 1 {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/minikudu/minikudu/compaction"
+	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/tablet"
 )
 
@@ -81,18 +83,20 @@ type Metrics struct {
 
 	Tables       int
 	RowSets      int
-	RowSetBytes  int64 // bytes of the rowset files in use
-	DeltaFiles   int   // files of changes in use
-	ChangeBytes  int64 // bytes of files of changes that are not merged yet
-	HistoryBytes int64 // bytes of files of history
-	WasteBytes   int64 // bytes of all of these that compactions could free now
-	UserBytes    int64 // bytes of batches as they were logged
-	LogBytes     int64 // bytes of log segments
-	LogSyncs     int64 // syncs of the log
-	LogGroups    int64 // writes of the log, each of one or more commits
-	MemoryBytes  int64 // bytes of unflushed rows and changes
-	MemoryLimit  int64 // at which writers wait
-	Stalls       int64 // writes that waited for memory
+	RowSetBytes  int64         // bytes of the rowset files in use
+	DeltaFiles   int           // files of changes in use
+	ChangeBytes  int64         // bytes of files of changes that are not merged yet
+	HistoryBytes int64         // bytes of files of history
+	WasteBytes   int64         // bytes of all of these that compactions could free now
+	PinnedBytes  int64         // bytes of history that would be gone but for scans, snapshots and pins
+	OldestReader time.Duration // age of the oldest state that a scan, snapshot or pin holds
+	UserBytes    int64         // bytes of batches as they were logged
+	LogBytes     int64         // bytes of log segments
+	LogSyncs     int64         // syncs of the log
+	LogGroups    int64         // writes of the log, each of one or more commits
+	MemoryBytes  int64         // bytes of unflushed rows and changes
+	MemoryLimit  int64         // at which writers wait
+	Stalls       int64         // writes that waited for memory
 	StallTime    time.Duration
 	LongestStall time.Duration
 	PageCache    CacheMetrics
@@ -131,6 +135,26 @@ type CacheMetrics struct {
 	Hits, Misses, Evictions int64
 }
 
+// pinnedBytes returns the bytes of UNDO files that the history mark has passed and the
+// horizon has not.
+func pinnedBytes(m *rowset.Meta, horizon, mark Timestamp) (n int64) {
+	for i := range m.Undo {
+		if d := &m.Undo[i]; d.MaxTime > horizon && d.MaxTime <= mark {
+			n += d.Section.Length
+		}
+	}
+	return n
+}
+
+// readerAge returns the age of the oldest state in use, 0 when there is none.
+func (db *DB) readerAge() time.Duration {
+	oldest := db.readers.Oldest()
+	if oldest == mvcc.Max {
+		return 0
+	}
+	return max(0, db.opts.Now().Sub(oldest.Time()))
+}
+
 // Metrics returns the counters.
 func (db *DB) Metrics() Metrics {
 	s := db.pages.Stats()
@@ -152,7 +176,7 @@ func (db *DB) Metrics() Metrics {
 		MemoryBytes: db.memory.used.Load(), MemoryLimit: db.memory.limit, Stalls: db.memory.stalls.Load(),
 		StallTime: time.Duration(db.memory.stalled.Load()),
 		PageCache: CacheMetrics{Budget: s.Budget, Bytes: s.Bytes, Pages: s.Pages, Hits: s.Hits, Misses: s.Misses, Evictions: s.Evictions},
-		OpenFiles: db.files.Stats().Open, MaxOpenFiles: db.opts.MaxOpenFiles,
+		OpenFiles: db.files.Stats().Open, MaxOpenFiles: db.opts.MaxOpenFiles, OldestReader: db.readerAge(),
 	}
 	for _, t := range db.tableList() {
 		m.Tables++
@@ -162,6 +186,7 @@ func (db *DB) Metrics() Metrics {
 			m.RowSets, m.RowSetBytes = m.RowSets+1, m.RowSetBytes+meta.EncodedBytes()
 			m.DeltaFiles, m.ChangeBytes = m.DeltaFiles+len(meta.Redo), m.ChangeBytes+deltaBytes(meta.Redo)
 			m.HistoryBytes += deltaBytes(meta.Undo)
+			m.PinnedBytes += pinnedBytes(meta, t.tablet.Horizon(), db.ancient(t.history))
 			m.WasteBytes += layout[i].Reclaimable
 		}
 	}

@@ -64,6 +64,8 @@ var all = []metric{
 	{"change_bytes", gauge, "Bytes of files of changes that are not merged yet.", func(m *minikudu.Metrics) float64 { return float64(m.ChangeBytes) }},
 	{"history_bytes", gauge, "Bytes of files of history.", func(m *minikudu.Metrics) float64 { return float64(m.HistoryBytes) }},
 	{"waste_bytes", gauge, "Bytes of files in use that compactions could free.", func(m *minikudu.Metrics) float64 { return float64(m.WasteBytes) }},
+	{"pinned_bytes", gauge, "Bytes of history that would be gone but for scans, snapshots and pins.", func(m *minikudu.Metrics) float64 { return float64(m.PinnedBytes) }},
+	{"oldest_reader_seconds", gauge, "Age of the oldest state that a scan, snapshot or pin holds.", func(m *minikudu.Metrics) float64 { return m.OldestReader.Seconds() }},
 	{"user_bytes_total", counter, "Bytes of batches as they were logged.", func(m *minikudu.Metrics) float64 { return float64(m.UserBytes) }},
 	{"log_bytes", gauge, "Bytes of log segments.", func(m *minikudu.Metrics) float64 { return float64(m.LogBytes) }},
 	{"log_syncs_total", counter, "Syncs of the log.", func(m *minikudu.Metrics) float64 { return float64(m.LogSyncs) }},
