@@ -111,7 +111,7 @@ func narrowInts[T int8 | int16 | int32 | int64](vals []T, from, to int, x T) (in
 	if from < to && vals[from] == x && vals[to-1] == x { // as leading columns go
 		return from, to
 	}
-	lo, hi := from, to
+	lo, hi := around(vals, from, to, x)
 	for lo < hi {
 		if m := int(uint(lo+hi) >> 1); vals[m] < x {
 			lo = m + 1
@@ -127,6 +127,40 @@ func narrowInts[T int8 | int16 | int32 | int64](vals []T, from, to int, x T) (in
 	}
 	return lo, search(lo+1, to, func(i int) bool { return vals[i] > x })
 }
+
+// around returns bounds of where x belongs among the ascending vals [from, to): those
+// before lo are below it, those from hi on are not. It guesses by the first and the last one
+// and doubles the distance from there, so that evenly spaced values, as times and ids often
+// are, cost one look into memory and not one for every halving (interpolation search,
+// Peterson, "Addressing for random-access storage", 1957).
+func around[T int8 | int16 | int32 | int64](vals []T, from, to int, x T) (lo, hi int) {
+	if to-from < minGuess || x <= vals[from] || x >= vals[to-1] {
+		return from, to
+	}
+	first, last := float64(vals[from]), float64(vals[to-1])
+	guess := min(max(from+int((float64(x)-first)/(last-first)*float64(to-1-from)), from), to-1)
+	if vals[guess] < x {
+		lo = guess + 1
+		for step := 1; lo+step <= to; step *= 2 {
+			if vals[lo+step-1] >= x {
+				return lo, lo + step - 1
+			}
+			lo += step
+		}
+		return lo, to
+	}
+	hi = guess
+	for step := 1; hi-step >= from; step *= 2 {
+		if vals[hi-step] < x {
+			return hi - step + 1, hi
+		}
+		hi -= step
+	}
+	return from, hi
+}
+
+// minGuess is the number of values from which on a guess is worth it.
+const minGuess = 16
 
 // search returns the first i of [from, to) for which f holds, to when there is none;
 // once f holds it holds for all that follow.

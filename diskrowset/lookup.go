@@ -112,7 +112,7 @@ func (l *lookup) resolve(ctx context.Context, keys *rowset.Keys, which []int32, 
 			return err
 		}
 		if ok {
-			f, err := l.found(ctx, row)
+			f, err := l.found(ctx, row, keys.Since)
 			if err != nil {
 				return err
 			}
@@ -164,15 +164,16 @@ func (c *cursor) narrow(ctx context.Context, from, to int, want *vector.Vector, 
 	return first, to, nil
 }
 
-// found describes a stored row.
-func (l *lookup) found(ctx context.Context, row int) (rowset.Found, error) {
+// found describes a stored row. When it was inserted is not looked up if that was at or
+// before the given time for all rows.
+func (l *lookup) found(ctx context.Context, row int, since mvcc.Timestamp) (rowset.Found, error) {
 	f := rowset.Found{RowSet: l.set, Row: rowset.RowID(row), Live: true, OnDisk: true, LastChange: l.set.meta.MinInsert}
 	kind, ts, changed, err := l.set.deltas.Load().last(ctx, f.Row)
 	if changed || err != nil {
 		f.Live, f.LastChange = kind != rowset.ChangeDel, ts
 		return f, err
 	}
-	if l.set.times == nil {
+	if l.set.times == nil || l.set.meta.MaxInsert <= since {
 		return f, nil
 	}
 	page, at, err := l.times.at(ctx, row)

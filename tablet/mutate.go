@@ -63,6 +63,9 @@ func (t *Tablet) Plan(ctx context.Context, groups []Group, maxKey int, cond *Con
 	if err != nil {
 		return nil, err
 	}
+	if m.keys.Since = mvcc.Max; cond != nil {
+		m.keys.Since = cond.Snapshot
+	}
 	m.lock = t.locks.lock(m.keys)
 	if err := m.locate(ctx); err != nil {
 		m.Release()

@@ -45,6 +45,7 @@ func (t *Tablet) locate(ctx context.Context, keys *rowset.Keys, which []int32, o
 func (t *Tablet) Get(ctx context.Context, keys *rowset.Keys, columns []int, dst []*vector.Vector) (bool, error) {
 	for {
 		at := t.env.Visible()
+		keys.Since = at
 		var found [1]rowset.Found
 		s := t.stores.Load()
 		err := s.find(ctx, keys, &found)

@@ -193,6 +193,7 @@ func (o *Op) dropLive(ctx context.Context) error {
 		which = append(which, int32(i))
 	}
 	o.which = which
+	o.keys.Since = mvcc.Max
 	s, err := o.tablet.locate(ctx, &o.keys, which, found)
 	if err != nil {
 		return err

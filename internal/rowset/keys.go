@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/minikudu/minikudu/internal/filter"
+	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/vector"
 )
 
@@ -19,6 +20,9 @@ type Keys struct {
 	Columns []*vector.Vector
 	// Row maps a key to its row in Columns; nil means key i is row i.
 	Row []int32
+	// Since is the time up to which the caller does not need to know when a row changed
+	// last: an answer from before it may be any time up to it.
+	Since mvcc.Timestamp
 
 	hashes    []uint64      // of all keys, or none
 	located   vector.Bitmap // keys whose locations are known

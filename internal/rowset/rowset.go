@@ -52,7 +52,7 @@ type Found struct {
 	Row        RowID
 	Live       bool           // false for a ghost
 	OnDisk     bool           // the rowset is one that the manifest names
-	LastChange mvcc.Timestamp // commit of the newest change to the row; 0 when older than the horizon
+	LastChange mvcc.Timestamp // commit of the newest change to the row, see Keys.Since; 0 when older than the horizon
 }
 
 // Order is the order in which a scan delivers rows.
