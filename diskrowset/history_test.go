@@ -8,6 +8,7 @@ import (
 	"github.com/minikudu/minikudu/internal/cache"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
 	"pgregory.net/rapid"
 )
@@ -209,4 +210,31 @@ func TestHistoryModel(t *testing.T) {
 			r.checkDiff(rt, mvcc.Interval{Lo: lo, Hi: draw(lo)})
 		}
 	})
+}
+
+// Sections that patches replace are counted as long as their file is in use.
+func TestPatchCountsDeadSections(t *testing.T) {
+	src := kv(t, 5000, col("val", schema.Int64), func(i int) schema.Value { return i64(i * 7919 % 5000) })
+	st := newStore(t, src.schema)
+	s := st.one(src.at(1))
+	base := s.Meta().EncodedBytes()
+	column, _ := s.Meta().Section(rowset.SectionColumn, src.schema.Column(1).ID)
+	zones, _ := s.Meta().Section(rowset.SectionZoneMap, src.schema.Column(1).ID)
+	for i := range 3 {
+		set(t, s, mvcc.Timestamp(10+i), 1, []rowset.RowID{7}, i64(i))
+		st.flush(s)
+		p, err := s.WritePatch(bg, []int{1}, mvcc.Max, st.options())
+		must(t, err)
+		m := p.Meta
+		if want := column.Length + zones.Length; m.Unused() != want || len(m.Dead) != 1 || m.Dead[column.File] != want {
+			t.Fatalf("patch %d: %v bytes are dead, want %d", i, m.Dead, want)
+		}
+		if len(m.Files()) != 2 || m.EncodedBytes() < base/2 {
+			t.Fatalf("patch %d: files %v, %d bytes", i, m.Files(), m.EncodedBytes())
+		}
+		next := st.open(m)
+		next.Inherit(s)
+		s.Supersede(p.Gone)
+		s = next
+	}
 }

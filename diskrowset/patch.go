@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/minikudu/minikudu/internal/binfmt"
@@ -99,10 +100,10 @@ func (w *patchWriter) write() (err error) {
 		return err
 	}
 	h := &past{Snapshot: w.snapshot, redo: w.snapshot.stores, any: true}
-	if w.undo, err = w.writeDelta(replacedCells{h, w.cols}, rowset.SectionUndo); err != nil {
+	if w.undo, err = writeAny(w.ctx, replacedCells{h, w.cols}, rowset.SectionUndo, w.o, &w.patch.Deltas); err != nil {
 		return err
 	}
-	w.redo, err = w.writeDelta(otherChanges{mergedFiles(w.set.deltas.Load().files()), w.cols}, rowset.SectionRedo)
+	w.redo, err = writeAny(w.ctx, otherChanges{mergedFiles(w.set.deltas.Load().files()), w.cols}, rowset.SectionRedo, w.o, &w.patch.Deltas)
 	return err
 }
 
@@ -145,24 +146,17 @@ func (w *fileWriter) writePatch() error {
 	return w.out.sync()
 }
 
-// writeDelta writes a file of changes, unless there are none.
-func (w *patchWriter) writeDelta(changes changeSource, kind rowset.SectionKind) (*WrittenDelta, error) {
-	x, err := writeDelta(w.ctx, changes, kind, w.o)
-	switch {
-	case errors.Is(err, ErrNoChanges):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	}
-	w.patch.Deltas = append(w.patch.Deltas, x)
-	return &x, nil
-}
-
 // meta returns the description of the rowset with the new files.
 func (w *patchWriter) meta() *rowset.Meta {
 	m := *w.set.Meta()
+	dead := map[rowset.FileNum]int64{}
+	maps.Copy(dead, m.Dead)
 	m.Sections = slices.DeleteFunc(slices.Clone(m.Sections), func(sec rowset.Section) bool {
-		return slices.ContainsFunc(w.sections, func(x rowset.Section) bool { return x.Kind == sec.Kind && x.Column == sec.Column })
+		replaced := slices.ContainsFunc(w.sections, func(x rowset.Section) bool { return x.Kind == sec.Kind && x.Column == sec.Column })
+		if replaced {
+			dead[sec.File] += sec.Length
+		}
+		return replaced
 	})
 	m.Sections = append(m.Sections, w.sections...)
 	m.Redo = nil
@@ -172,6 +166,9 @@ func (w *patchWriter) meta() *rowset.Meta {
 	if w.undo != nil {
 		m.Undo = append([]rowset.DeltaFile{w.undo.Delta}, m.Undo...)
 	}
+	used := m.Files()
+	maps.DeleteFunc(dead, func(n rowset.FileNum, _ int64) bool { return !slices.Contains(used, n) })
+	m.Dead = dead
 	return &m
 }
 

@@ -122,13 +122,13 @@ func (w *writer) writeHistory(d *Written, from int) error {
 	if h == nil {
 		return nil
 	}
-	undo, err := w.writeDelta(d, h, rowset.SectionUndo)
+	undo, err := writeAny(w.ctx, h, rowset.SectionUndo, w.o, &d.Deltas)
 	if err == nil && undo != nil {
 		d.Meta.Undo = append(d.Meta.Undo, undo.Delta)
 	}
 	var redo *WrittenDelta
 	if err == nil {
-		redo, err = w.writeDelta(d, ghosts{h}, rowset.SectionRedo)
+		redo, err = writeAny(w.ctx, ghosts{h}, rowset.SectionRedo, w.o, &d.Deltas)
 	}
 	if err == nil && redo != nil {
 		d.Meta.Redo = append(d.Meta.Redo, redo.Delta)
@@ -140,16 +140,17 @@ func (w *writer) writeHistory(d *Written, from int) error {
 	return err
 }
 
-// writeDelta writes a file of changes beside d, unless there are none.
-func (w *writer) writeDelta(d *Written, changes changeSource, kind rowset.SectionKind) (*WrittenDelta, error) {
-	x, err := writeDelta(w.ctx, changes, kind, w.o)
+// writeAny is writeDelta that adds the file to those written, and is nil when there are no
+// changes.
+func writeAny(ctx context.Context, changes changeSource, kind rowset.SectionKind, o WriterOptions, written *[]WrittenDelta) (*WrittenDelta, error) {
+	x, err := writeDelta(ctx, changes, kind, o)
 	switch {
 	case errors.Is(err, ErrNoChanges):
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
-	d.Deltas = append(d.Deltas, x)
+	*written = append(*written, x)
 	return &x, nil
 }
 

@@ -173,9 +173,9 @@ func (t *Tablet) Layout() ([]*diskrowset.RowSet, []compaction.RowSet) {
 
 // describe describes a rowset for the compaction policy. What is certain to go when it is
 // rewritten are the rows deleted, the changes made and the history that ended up to the
-// horizon.
+// horizon, and the sections that patches replaced.
 func describe(m *rowset.Meta, horizon mvcc.Timestamp) compaction.RowSet {
-	waste := compaction.Waste{Rows: m.Rows, Base: m.EncodedBytes()}
+	waste := compaction.Waste{Rows: m.Rows, Base: m.EncodedBytes(), Unused: m.Unused()}
 	bytes := waste.Base
 	for i := range m.Redo {
 		d := &m.Redo[i]
@@ -192,5 +192,5 @@ func describe(m *rowset.Meta, horizon mvcc.Timestamp) compaction.RowSet {
 			waste.History += d.Section.Length
 		}
 	}
-	return compaction.RowSet{Bytes: bytes, Disk: bytes, Reclaimable: waste.Reclaimable(), Min: m.MinKey, Max: m.MaxKey}
+	return compaction.RowSet{Bytes: bytes, Disk: bytes + waste.Unused, Reclaimable: waste.Reclaimable(), Min: m.MinKey, Max: m.MaxKey}
 }

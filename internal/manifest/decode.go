@@ -396,6 +396,12 @@ func (c cursor) meta(m *rowset.Meta) {
 			m.Redo = append(m.Redo, f.delta())
 		case 27:
 			m.Undo = append(m.Undo, f.delta())
+		case 29:
+			if m.Dead == nil {
+				m.Dead = map[rowset.FileNum]int64{}
+			}
+			n := rowset.FileNum(f.Uvarint())
+			m.Dead[n] = f.i64()
 		default:
 			c.Skip(tag)
 		}

@@ -280,6 +280,9 @@ func encodeMeta(m *rowset.Meta) (f fields) {
 	for i := range m.Undo {
 		f.sub(27, encodeDelta(&m.Undo[i]))
 	}
+	for _, n := range slices.Sorted(maps.Keys(m.Dead)) {
+		f.sub(29, binary.AppendUvarint(binary.AppendUvarint(nil, uint64(n)), uint64(m.Dead[n])))
+	}
 	return f
 }
 

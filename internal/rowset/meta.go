@@ -57,6 +57,15 @@ type Meta struct {
 	RetentionBounds      Bounds   // reserved: of the retention column
 	Sections             []Section
 	Redo, Undo           []DeltaFile
+	Dead                 map[FileNum]int64 // bytes of sections that later files replaced, in files that are still in use
+}
+
+// Unused returns the bytes of the rowset's files that nothing refers to any more.
+func (m *Meta) Unused() (n int64) {
+	for _, b := range m.Dead {
+		n += b
+	}
+	return n
 }
 
 // Files returns the files that the rowset consists of, each once.
