@@ -283,12 +283,12 @@ func TestDetachedBatchStays(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	bad := &minikudu.Options{MaxBatchBytes: -1, FlushBytes: -2, RowSetBytes: -3, LogBytes: -4, MaxOpenFiles: -5, SyncInterval: -6, MemoryBudget: 1, Durability: 9,
-		CompactionWorkers: 1000, CompactionRate: -7}
+		CompactionWorkers: 1000, CompactionRate: -7, MaxReaderAge: -8}
 	err := bad.Validate()
 	if !errors.Is(err, minikudu.ErrInvalidArgument) {
 		t.Fatalf("error %v", err)
 	}
-	for _, name := range []string{"MaxBatchBytes", "FlushBytes", "RowSetBytes", "LogBytes", "MaxOpenFiles", "SyncInterval", "MemoryBudget", "Durability", "CompactionWorkers", "CompactionRate"} {
+	for _, name := range []string{"MaxBatchBytes", "FlushBytes", "RowSetBytes", "LogBytes", "MaxOpenFiles", "SyncInterval", "MemoryBudget", "Durability", "CompactionWorkers", "CompactionRate", "MaxReaderAge"} {
 		if !strings.Contains(err.Error(), name) {
 			t.Errorf("%s is not in %v", name, err)
 		}

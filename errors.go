@@ -31,6 +31,8 @@ var (
 	ErrOverflow = errors.New("overflow")
 	// ErrHistoryExpired: a read of a past that is not kept any more; see TableSpec.History.
 	ErrHistoryExpired = errors.New("history expired")
+	// ErrReaderExpired: a scan ran for longer than Options.MaxReaderAge.
+	ErrReaderExpired = errors.New("reader expired")
 	// ErrClosed: the DB was closed.
 	ErrClosed = errors.New("closed")
 	// ErrReadOnly: the DB was opened read-only.

@@ -669,6 +669,41 @@ func TestOldStoresAreFlushed(t *testing.T) {
 	})
 }
 
+// A reader that is too old ends, and what it kept goes.
+func TestC56ReadersMayBeTooOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUpkeep(t, minikudu.Options{MaxReaderAge: time.Minute})
+		u.flushed(keys(0, 1000)...)
+		held, err := u.db.Snapshot()
+		fatal(t, err)
+		batches := 0
+		for _, err := range u.tab.Scan(ctx, minikudu.Query{BatchRows: 100}) {
+			if batches++; batches == 3 {
+				time.Sleep(2 * time.Minute)
+			}
+			if err != nil {
+				if batches != 4 || !errors.Is(err, minikudu.ErrReaderExpired) {
+					t.Fatalf("batch %d: %v", batches, err)
+				}
+				break
+			}
+		}
+		if batches != 4 {
+			t.Fatalf("%d batches", batches)
+		}
+		u.delete(nil)
+		fatal(t, u.tab.Flush(ctx))
+		fatal(t, u.db.WaitSettled(ctx))
+		if n := u.files(); n != 0 || u.db.Metrics().OldestReader != 0 {
+			t.Errorf("%d files are left", n)
+		}
+		if _, err := u.db.SnapshotAt(held.Timestamp()); !errors.Is(err, minikudu.ErrHistoryExpired) {
+			t.Errorf("the snapshot is still held: %v", err)
+		}
+		held.Close()
+	})
+}
+
 // Flushes of rows that are dead already leave nothing.
 func TestEmptyFlushesLeaveNoFile(t *testing.T) {
 	u := newUpkeep(t, minikudu.Options{Durability: minikudu.NoSync})

@@ -91,6 +91,11 @@ type Options struct {
 	// the one that flushes: a table is compacted by one at a time. Default 1; negative for
 	// none, then only Table.Compact and the like do. At most 64.
 	CompactionWorkers int
+	// MaxReaderAge ends scans that have run for longer, at their next batch, with
+	// ErrReaderExpired, and lets go of snapshots that were held for longer, so that a reader
+	// that was forgotten does not keep history and replaced files for ever. Pins are not
+	// concerned. Default 0: none.
+	MaxReaderAge time.Duration
 	// CompactionRate bounds what compactions in the background write together, in bytes a
 	// second of rowset files. They go as fast as they can while memory or the log is short
 	// of room, and while somebody waits for one to end. Default 0: no bound.
@@ -170,6 +175,7 @@ func (o *Options) Validate() error {
 	positive("RowSetBytes", o.RowSetBytes)
 	positive("LogBytes", o.LogBytes)
 	positive("CompactionRate", o.CompactionRate)
+	positive("MaxReaderAge", int64(o.MaxReaderAge))
 	positive("MaxOpenFiles", int64(o.MaxOpenFiles))
 	positive("SyncInterval", int64(o.SyncInterval))
 	if o.Limits.MaxCellBytes > maxCellBytes {

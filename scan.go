@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
@@ -65,6 +66,7 @@ type plan struct {
 	table   *Table
 	columns []int
 	spec    rowset.ScanSpec
+	begun   time.Time
 	empty   bool // no row can qualify
 	live    bool // leave rows out that a diff shows as deleted
 	explain *Explain
@@ -93,7 +95,7 @@ func (t *Table) plan(q *Query, columns []int) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{table: t, columns: columns, explain: q.Explain}
+	p := &plan{table: t, columns: columns, explain: q.Explain, begun: time.Now()}
 	p.spec = rowset.ScanSpec{Schema: t.schema, Columns: columns, Filter: filter, Order: q.Order,
 		MaxRows: q.BatchRows, Stats: rowset.NewStats(t.schema.Len()), NoPrune: q.NoPrune}
 	if filter != nil && !q.NoPrune {
@@ -194,6 +196,9 @@ func (p *plan) next(ctx context.Context, it rowset.Iterator) (*rowset.Batch, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if most := p.table.db.opts.MaxReaderAge; most > 0 && time.Since(p.begun) > most {
+		return nil, fmt.Errorf("table %q: %w: a scan of more than %v (Options.MaxReaderAge)", p.table.name, ErrReaderExpired, most)
 	}
 	b, err := it.Next(ctx)
 	if err != nil {

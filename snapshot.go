@@ -27,11 +27,14 @@ const (
 // Snapshot holds the state of the store at a time: whatever is written, flushed or
 // compacted meanwhile, a query as of its timestamp gives the same answer until it is
 // closed. It keeps what was deleted or replaced since on disk. It may be used
-// concurrently and does not outlive the process; see [DB.Pin] for that.
+// concurrently and does not outlive the process; see [DB.Pin] for that, and
+// [Options].MaxReaderAge for a bound.
 type Snapshot struct {
 	db   *DB
 	at   Timestamp
 	once sync.Once
+
+	expiry *time.Timer // nil: it may be held for ever
 }
 
 // Snapshot holds the newest state.
@@ -48,7 +51,11 @@ func (db *DB) SnapshotAt(at Timestamp) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Snapshot{db: db, at: at}, nil
+	s := &Snapshot{db: db, at: at}
+	if most := db.opts.MaxReaderAge; most > 0 {
+		s.expiry = time.AfterFunc(most, s.Close)
+	}
+	return s, nil
 }
 
 // Timestamp returns the time, for Query.AsOf.
@@ -57,6 +64,9 @@ func (s *Snapshot) Timestamp() Timestamp { return s.at }
 // Close lets go of the state. It may be called twice.
 func (s *Snapshot) Close() {
 	s.once.Do(func() {
+		if s.expiry != nil {
+			s.expiry.Stop()
+		}
 		s.db.readers.End(s.at)
 		s.db.background.note() // what it kept may go
 	})
