@@ -16,6 +16,7 @@ import (
 // when memory is short; the others compact.
 type background struct {
 	db        *DB
+	opened    time.Time
 	ctx       context.Context
 	cancel    context.CancelFunc
 	done      sync.WaitGroup
@@ -57,7 +58,7 @@ type step struct {
 }
 
 func newBackground(db *DB) *background {
-	b := &background{db: db, running: map[*step]bool{}, changed: make(chan struct{})}
+	b := &background{db: db, opened: time.Now(), running: map[*step]bool{}, changed: make(chan struct{})}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	b.flusher = &worker{kick: make(chan struct{}, 1), pick: b.pickFlush}
 	if n := db.opts.CompactionWorkers; n > 0 {
@@ -306,6 +307,7 @@ func (b *background) addFlushes(c *candidates, t *Table, add func(s *step, first
 	limit, m := b.db.opts.FlushBytes, t.tablet.Memory()
 	score := func(bytes, limit int64, oldest Timestamp) (gain float64, reason string) {
 		age := b.db.opts.Now().Sub(oldest.Time())
+		age = min(age, time.Since(b.opened))
 		c.after(compaction.FlushAfter - age + time.Millisecond)
 		if reason = "size"; bytes < limit {
 			reason = "age"
