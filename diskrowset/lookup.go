@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/minikudu/minikudu/encoding"
+	"github.com/minikudu/minikudu/internal/filter"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/vector"
@@ -79,21 +80,67 @@ func (s *RowSet) filtered(ctx context.Context, keys *rowset.Keys, which []int32)
 	if err != nil {
 		return nil, err
 	}
+	if len(which) == 1 {
+		return s.filteredOne(ctx, keys, which, d)
+	}
 	n, at := 0, -1
-	for _, k := range which {
-		if at = d.firsts.find(keys.At(int(k)), at); at < 0 {
-			continue
+	var b probes
+	for i, k := range which {
+		if at = d.firsts.find(keys.At(int(k)), at); at >= 0 {
+			f, err := s.filters.filter(ctx, s.env.Pages, d, at)
+			if err != nil {
+				return nil, err
+			}
+			b.add(k, f, keys.Locations(int(k)))
 		}
-		f, err := s.filters.filter(ctx, s.env.Pages, d, at)
-		if err != nil {
-			return nil, err
-		}
-		if f.Test(keys.Locations(int(k))) {
-			which[n] = k
-			n++
+		if b.n == len(b.keys) || i == len(which)-1 {
+			n += b.passed(which[n:])
 		}
 	}
 	return which[:n], nil
+}
+
+// filteredOne is filtered for one key.
+func (s *RowSet) filteredOne(ctx context.Context, keys *rowset.Keys, which []int32, d *filterDir) ([]int32, error) {
+	k := int(which[0])
+	at := d.firsts.find(keys.At(k), -1)
+	if at < 0 {
+		return nil, nil
+	}
+	f, err := s.filters.filter(ctx, s.env.Pages, d, at)
+	if err != nil || !f.Test(keys.Locations(k)) {
+		return nil, err
+	}
+	return which, nil
+}
+
+// probes is keys whose filters are asked together.
+type probes struct {
+	n         int
+	keys      [64]int32
+	filters   [64]*filter.Filter
+	locations [64]*filter.Locations
+}
+
+func (b *probes) add(k int32, f *filter.Filter, l *filter.Locations) {
+	b.keys[b.n], b.filters[b.n], b.locations[b.n] = k, f, l
+	b.n++
+}
+
+// passed sets dst to the keys that the filters let pass, empties b, and returns their number.
+func (b *probes) passed(dst []int32) (n int) {
+	var first [64]uint64
+	for i := range b.n {
+		first[i] = b.filters[i].First(b.locations[i])
+	}
+	for i := range b.n {
+		if first[i] != 0 && b.filters[i].Test(b.locations[i]) {
+			dst[n] = b.keys[i]
+			n++
+		}
+	}
+	b.n = 0
+	return n
 }
 
 // resolve searches the keys in the key index and the key columns.

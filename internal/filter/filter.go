@@ -77,7 +77,19 @@ func (f *Filter) Add(l *Locations) {
 }
 
 // Test reports whether the key may be in the set; false is certain.
-func (f *Filter) Test(l *Locations) bool { return f.bloom.TestLocations(l[:]) }
+func (f *Filter) Test(l *Locations) bool { return f.First(l) != 0 && f.bloom.TestLocations(l[:]) }
+
+// First is 0 when one of three bits proves that the key is not in the set, as it does for
+// seven of eight absent keys, and 1 when they do not. It does not branch: who asks for many
+// keys in a row waits for the memory of several at a time.
+func (f *Filter) First(l *Locations) uint64 {
+	a, b, c := l[0], l[1], l[2]
+	if f.shift > 0 {
+		m := uint64(maxBits >> f.shift)
+		a, b, c = a%m, b%m, c%m
+	}
+	return f.words[a>>6] >> (a & 63) & (f.words[b>>6] >> (b & 63)) & (f.words[c>>6] >> (c & 63)) & 1
+}
 
 // Keys returns the number of keys added.
 func (f *Filter) Keys() int { return int(f.keys) }
