@@ -78,3 +78,40 @@ func ExampleScanAs() {
 	// a 1 true
 	// a 2 false
 }
+
+// A state of the past, and what changed since.
+func ExampleTable_Diff() {
+	ctx := context.Background()
+	db, _ := minikudu.OpenInMemory(nil)
+	defer db.Close()
+	stock, _ := db.CreateTable(ctx, "stock", minikudu.TableSpec{Key: []string{"item"},
+		Columns: []minikudu.Column{{Name: "item", Type: schema.String}, {Name: "count", Type: schema.Int64}}})
+	var b minikudu.WriteBatch
+	b.Insert(stock, "apple", 3)
+	b.Insert(stock, "pear", 5)
+	monday, _ := db.Commit(ctx, &b, nil)
+
+	b.Reset()
+	b.Insert(stock, "plum", 7)
+	b.Delete(stock, "pear")
+	b.Add(stock, minikudu.OpUpdate, map[string]any{"item": "apple", "count": 2})
+	if _, err := db.Commit(ctx, &b, nil); err != nil {
+		fmt.Println(err)
+	}
+	old, _ := stock.Aggregate(ctx, minikudu.Query{AsOf: monday.Timestamp}, nil, minikudu.Sum("count"))
+	fmt.Println("on Monday:", old.Column(0).Int64s()[0])
+	for batch, err := range stock.Diff(ctx, minikudu.DiffQuery{From: monday.Timestamp}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		for i := range batch.Len() {
+			fmt.Println(batch.Row(i), "deleted:", batch.Deleted(i))
+		}
+	}
+	// Output:
+	// on Monday: 8
+	// [apple 2] deleted: false
+	// [pear 5] deleted: true
+	// [plum 7] deleted: false
+}
