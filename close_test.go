@@ -355,7 +355,7 @@ func TestC87DescriptorLimit(t *testing.T) {
 		return
 	}
 	o := tiny(vfs.OS)
-	o.Durability, o.LogBytes = minikudu.NoSync, 1<<20
+	o.Durability, o.LogBytes, o.CompactionWorkers = minikudu.NoSync, 1<<20, -1 // nothing closes files meanwhile
 	db := mustOpen(t, dir, o)
 	j := newJournal()
 	fatal(t, j.create(db, "a"))

@@ -1,6 +1,7 @@
 package minikudu_test
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -59,6 +60,33 @@ func (d *during) commit(ops ...mop) error {
 
 func (d *during) flush() error { return d.tab.Flush(ctx) }
 
+// flushBeside begins a flush and waits until rows in memory are flushed. The changes of the
+// inputs of a compaction in progress follow it: join waits for them.
+func (d *during) flushBeside() error {
+	before := d.db.Metrics().Flushes
+	done := make(chan error, 1)
+	d.after = append(d.after, func() error { return <-done })
+	go func() { done <- d.tab.Flush(ctx) }()
+	for d.db.Metrics().Flushes == before {
+		select {
+		case err := <-done:
+			return fmt.Errorf("a flush of no rows: %w", err)
+		default:
+			time.Sleep(10 * time.Microsecond)
+		}
+	}
+	return nil
+}
+
+// join does what was left until the job has ended.
+func (d *during) join() (err error) {
+	for _, f := range d.after {
+		err = errors.Join(err, f())
+	}
+	d.after = nil
+	return err
+}
+
 func (d *during) compact() error {
 	_, err := d.tab.Compact(ctx)
 	return err
@@ -116,10 +144,8 @@ func (d *during) run(job func(*during) error, act func(d *during, call int) (act
 	if err == nil {
 		err = failure
 	}
-	for _, f := range d.after {
-		if ferr := f(); err == nil {
-			err = ferr
-		}
+	if jerr := d.join(); err == nil {
+		err = jerr
 	}
 	if err == nil {
 		err = d.check()
