@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"runtime/debug"
 	"strings"
 
@@ -70,6 +71,8 @@ type session struct {
 	memory   string
 	sync     string
 	readOnly bool
+
+	logger *slog.Logger // of the engine; nil: it is silent
 }
 
 // exitError carries the exit status of an error whose kind does not imply it.
@@ -183,7 +186,7 @@ func (s *session) root() *cobra.Command {
 	root.AddCommand(s.createCommand(), s.importCommand(), s.scanCommand(), s.getCommand(), s.tablesCommand(),
 		s.insertCommand("insert", minikudu.OpInsert), s.insertCommand("upsert", minikudu.OpUpsert), s.updateCommand(), s.deleteCommand(),
 		s.describeCommand(), s.statsCommand(), s.layoutCommand(), s.flushCommand(), s.compactCommand(), s.watchCommand(), s.clockCommand(),
-		s.diffCommand(), s.pinCommand(), s.unpinCommand(), s.pinsCommand(), s.verifyCommand(), s.dumpCommand(), s.demoCommand(), s.versionCommand())
+		s.diffCommand(), s.pinCommand(), s.unpinCommand(), s.pinsCommand(), s.verifyCommand(), s.dumpCommand(), s.benchCommand(), s.demoCommand(), s.versionCommand())
 	return root
 }
 

@@ -30,7 +30,7 @@ func (s *session) options(a access) (*minikudu.Options, error) {
 	if !ok {
 		return nil, usage("--sync %q: expected sync, interval or none", s.sync)
 	}
-	o := &minikudu.Options{MemoryBudget: memory, Durability: durability, ReadOnly: s.readOnly || a == reads, ErrorIfMissing: a != creates}
+	o := &minikudu.Options{MemoryBudget: memory, Durability: durability, ReadOnly: s.readOnly || a == reads, ErrorIfMissing: a != creates, Logger: s.logger}
 	if err := o.Validate(); err != nil {
 		return nil, usage("--memory %q: %w", s.memory, err)
 	}
