@@ -83,6 +83,9 @@ func TestRounds(t *testing.T) {
 		if got := r.roundRows(); got != want {
 			t.Errorf("memory %d: %d rows, want %d", memory, got, want)
 		}
+		if r.op = "get"; r.roundRows() != 60 {
+			t.Errorf("memory %d: %d keys", memory, r.roundRows())
+		}
 	}
 }
 
@@ -208,6 +211,27 @@ func TestRowsGoOn(t *testing.T) {
 				t.Errorf("%d rows", n)
 			}
 		})
+	}
+}
+
+// Of the rows of an upsert half are there, on every thread.
+func TestUpsertsAreMixed(t *testing.T) {
+	r := newRunner(t, Config{Workload: narrow(), Rows: 2000, Threads: 2, BatchRows: 1000, Memory: 1 << 20})
+	if _, err := r.Run(ctx, "insert"); err != nil {
+		t.Fatal(err)
+	}
+	columns, order, err := r.inputs("upsert")(ctx, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var there [2]int
+	for i := range order {
+		if columns[0].Int64s()[i] < 4000 { // keys are even
+			there[i%2]++
+		}
+	}
+	if there[0]+there[1] != 1000 || there[0] < 400 || there[1] < 400 {
+		t.Errorf("%d of the rows are there", there)
 	}
 }
 

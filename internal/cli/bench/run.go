@@ -20,8 +20,9 @@ import (
 var Ops = []string{"insert", "open", "flush", "upsert", "update", "compact", "get", "scan", "count", "delete"}
 
 const (
-	repeats    = 10 // of operations that are one call
-	mergeParts = 8  // flushes of rows whose keys overlap before a compaction
+	repeats    = 10  // of operations that are one call
+	boxedBytes = 256 // of a key to look up: many small values, which cost the collector time
+	mergeParts = 8   // flushes of rows whose keys overlap before a compaction
 )
 
 // Config says what a Runner works on and how.
@@ -195,19 +196,23 @@ func (r *Runner) inputs(op string) maker {
 	}
 }
 
-// mixKeys replaces the keys of every second row by some that are there.
+// mixKeys replaces the keys of a random half of the rows by some that are there. (Of every
+// second row would be the rows of one of two threads.)
 func (r *Runner) mixKeys(ctx context.Context, columns []*vector.Vector, n int64) error {
 	there, found, err := pick(ctx, r.table, r.Workload, r.rand, (n+1)/2)
 	if err != nil {
 		return err
 	}
-	order := shuffled(r.rand, found)
+	from := make([]int, n) // a key that is there, from 1
+	for i, row := range shuffled(r.rand, int(n))[:found] {
+		from[row] = i + 1
+	}
 	for k := range there {
 		mixed := vector.New(columns[k].Kind(), int(n))
-		for i := range int(n) {
+		for i, key := range from {
 			src, row := columns[k], i
-			if i%2 == 0 && i/2 < found {
-				src, row = there[k], int(order[i/2])
+			if key > 0 {
+				src, row = there[k], key-1
 			}
 			if err := mixed.AppendFrom(src, row); err != nil {
 				return err
@@ -221,8 +226,11 @@ func (r *Runner) mixKeys(ctx context.Context, columns []*vector.Vector, n int64)
 // roundRows is the number of rows whose inputs fit the memory for them, in full batches,
 // but one batch for every thread at least.
 func (r *Runner) roundRows() int64 {
-	full := int64(r.Threads * r.BatchRows)
-	return full * max(r.Memory/int64(2*r.Workload.rowBytes)/full, 1)
+	full, size := int64(r.Threads*r.BatchRows), r.Workload.rowBytes
+	if r.op == "get" {
+		size = max(size, boxedBytes)
+	}
+	return full * max(r.Memory/int64(2*size)/full, 1)
 }
 
 // eachRound makes the inputs of round after round and does the work on them, until the
