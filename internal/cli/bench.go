@@ -79,7 +79,7 @@ func benchHelp() string {
 	b.WriteString(`Measure operations on a table of its own, bench_WORKLOAD, in the directory --db.
 
   insert   new rows, --batch-rows a commit
-  upsert   rows of which every second one is there
+  upsert   rows of which a random half is there
   update   one column of random rows
   delete   random rows
   get      random rows by their key, all columns
@@ -98,11 +98,11 @@ Workloads:
 		fmt.Fprintf(&b, "  %-10s %s\n", w.Name, w.About)
 	}
 	b.WriteString(`
-Inputs are made before the clock runs. Where they do not fit a quarter of --memory they
-are made in rounds; meanwhile the clock stands and background work waits. The threads' shares
-differ by at most one operation; flush, compact and open use one thread. All operations
-but insert need rows: a table without any is first filled with --rows of them, not timed,
-for compact in 8 files.
+Inputs are made before the clock runs. They take up to a quarter of --memory beside it and
+are made in rounds where there are more; meanwhile the clock stands and background work
+waits. The threads' shares differ by at most one operation; flush, compact and open use
+one thread. All operations but insert need rows: a table without any is first filled with
+--rows of them, not timed, for compact in 8 files.
 
 Operations are rows for insert, upsert, update, delete and get, and calls for the others.
 average_ms, p50_ms, p99_ms, p99_9_ms and max_ms are milliseconds for what the column per
@@ -112,12 +112,11 @@ rows_per_s counts rows written, read or gone through; rows are those that the ta
 afterwards. While operations on rows run, their rate is printed on standard error every
 second.
 
-readsize reads each size for --read-time, three times at least, on every thread, MB being
-10^6 bytes:
-file_mb_per_s is a file of 128 MiB in --db, read through the engine's file layer, which
-the operating system may hold in memory; scan_mb_per_s is scans over ranges of keys of a
-table of rows of 4 KiB, not compressed, read through the page cache and copied out;
-cache_hits is the share of their pages that were found there.
+readsize reads each size for --read-time, three times at least, on every thread; MB are
+10^6 bytes. file_mb_per_s is a file of 128 MiB in --db, read through the engine's file
+layer, which the operating system may hold in memory; scan_mb_per_s is scans over ranges
+of keys of a table of rows of 4 KiB, not compressed, read through the page cache and
+copied out; cache_hits is the share of their pages that were found there.
 
 A store that has other tables is refused, and so is a directory that holds anything but
 a store, before anything is written; a bench table of an earlier run is replaced. With
@@ -231,6 +230,11 @@ func (s *session) bench(ctx context.Context, f *benchFlags) (err error) {
 	if s.readOnly {
 		return fmt.Errorf("the command writes to the store: %w", minikudu.ErrReadOnly)
 	}
+	o, err := s.options(creates)
+	if err != nil {
+		return err
+	}
+	s.beside = min(o.MemoryBudget/4, maxInputs)
 	place, err := s.benchPlace(f)
 	if err != nil {
 		return err
@@ -301,7 +305,7 @@ func (s *session) benchRun(ctx context.Context, db *minikudu.DB, f *benchFlags) 
 		return db, s.benchReadSizes(ctx, db, f)
 	}
 	r, err := bench.New(bench.Config{
-		Workload: f.work, Rows: f.rows, Threads: f.threads, BatchRows: f.batchRows, Memory: min(db.Options().MemoryBudget/4, maxInputs),
+		Workload: f.work, Rows: f.rows, Threads: f.threads, BatchRows: f.batchRows, Memory: s.beside,
 		Open:     func() (*minikudu.DB, error) { return s.open(writes) },
 		Progress: s.printBenchProgress, Interval: time.Second,
 	}, db)

@@ -46,6 +46,25 @@ func TestBenchInterrupted(t *testing.T) {
 	}
 }
 
+// The process may hold the inputs beside the memory budget, also after the store was
+// opened again.
+func TestBenchTunesForInputs(t *testing.T) {
+	var told []int64
+	var out bytes.Buffer
+	app := &App{Stdout: &out, Stderr: &out, Tune: func(n int64) { told = append(told, n) }}
+	if code := app.Run(context.Background(), []string{"--db", filepath.Join(t.TempDir(), "db"), "--memory", "16MiB", "bench", "--op", "open", "--rows", "10"}); code != exitDone {
+		t.Fatalf("status %d: %s", code, out.String())
+	}
+	for _, n := range told {
+		if n != 20<<20 {
+			t.Errorf("told %d", told)
+		}
+	}
+	if len(told) == 0 {
+		t.Error("told nothing")
+	}
+}
+
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

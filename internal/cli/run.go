@@ -29,7 +29,8 @@ const (
 type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Tune, unless nil, is told the memory budget before a store is opened.
+	// Tune, unless nil, is told the memory budget, and what a command holds beside it,
+	// before a store is opened.
 	Tune func(memory int64)
 }
 
@@ -73,6 +74,7 @@ type session struct {
 	readOnly bool
 
 	logger *slog.Logger // of the engine; nil: it is silent
+	beside int64        // memory that a command holds beside the budget, in bytes
 }
 
 // exitError carries the exit status of an error whose kind does not imply it.

@@ -50,7 +50,7 @@ func (s *session) open(a access) (*minikudu.DB, error) {
 		s.message("warning", advise(err, fmt.Sprintf("background work failed and will be tried again: %v", err)))
 	}}
 	if s.app.Tune != nil {
-		s.app.Tune(o.MemoryBudget)
+		s.app.Tune(o.MemoryBudget + s.beside)
 	}
 	db, err := minikudu.Open(s.dir, o)
 	switch {
