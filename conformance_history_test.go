@@ -1125,13 +1125,13 @@ func TestItem106FailedMergeLeavesItsInputs(t *testing.T) {
 	r.insert([]any{1, 2})
 	r.flush()
 	r.restart()
-	files := r.files()
+	files := r.dataFiles()
 	fs.SetHook(failRead)
 	if _, err := r.tab.Compact(ctx); !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)
 	}
 	fs.SetHook(nil)
-	if got := r.files(); fmt.Sprint(got) != fmt.Sprint(files) {
+	if got := r.dataFiles(); !slices.Equal(got, files) {
 		t.Errorf("files %v, were %v", got, files)
 	}
 	r.is(row(1, 2))

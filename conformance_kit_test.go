@@ -219,6 +219,11 @@ func (r *rig) files() []string {
 	return out
 }
 
+// dataFiles are those of rows and changes. The log may prepare a file at any time.
+func (r *rig) dataFiles() []string {
+	return slices.DeleteFunc(r.files(), func(name string) bool { return !strings.HasPrefix(name, "data/") })
+}
+
 // rowsetFiles returns the number of files in the data directory.
 func (r *rig) rowsetFiles() (n int) {
 	for _, name := range r.files() {
