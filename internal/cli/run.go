@@ -67,11 +67,12 @@ type session struct {
 	out *bufio.Writer
 
 	// Global flags.
-	dir      string
-	json     bool
-	memory   string
-	sync     string
-	readOnly bool
+	dir          string
+	json         bool
+	memory       string
+	sync         string
+	readOnly     bool
+	noCompaction bool
 
 	logger *slog.Logger // of the engine; nil: it is silent
 	beside int64        // memory that a command holds beside the budget, in bytes
@@ -181,6 +182,7 @@ func (s *session) root() *cobra.Command {
 	f.BoolVar(&s.json, "json", false, "print results and messages as JSON, one object a line")
 	f.StringVar(&s.memory, "memory", "512MiB", "memory budget: 64MiB, 64MB, 64m or bytes")
 	f.StringVar(&s.sync, "sync", "sync", "durability of commits: sync, interval or none")
+	f.BoolVar(&s.noCompaction, "no-compaction", false, "merge no files in the background; the command compact does all the same")
 	f.BoolVar(&s.readOnly, "read-only", false, "open the store read-only, whatever the command")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage("%w; see %s --help", err, c.CommandPath())

@@ -31,6 +31,9 @@ func (s *session) options(a access) (*minikudu.Options, error) {
 		return nil, usage("--sync %q: expected sync, interval or none", s.sync)
 	}
 	o := &minikudu.Options{MemoryBudget: memory, Durability: durability, ReadOnly: s.readOnly || a == reads, ErrorIfMissing: a != creates, Logger: s.logger}
+	if s.noCompaction {
+		o.CompactionWorkers = -1
+	}
 	if err := o.Validate(); err != nil {
 		return nil, usage("--memory %q: %w", s.memory, err)
 	}
