@@ -1,0 +1,199 @@
+package encoding
+
+import (
+	"encoding/binary"
+	"unsafe"
+
+	"github.com/minikudu/minikudu/vfs"
+)
+
+// Numbers are how integers are stored inside page encodings: the least of them, their
+// greatest common step above it, and how many steps each is above, either packed in bits
+// by blocks of numbersBlock, each above its own least, or as planes of bytes, which
+// take more but which a codec can see patterns in.
+
+// numbersBlock is how many numbers share a width.
+const numbersBlock = 1024
+
+// numberWriter appends numbers. Its memory serves one call after another.
+type numberWriter struct {
+	steps []uint64 // of each number above the least
+	block [numbersBlock]uint64
+}
+
+// append appends vals.
+func (w *numberWriter) append(dst []byte, vals []int64, planes bool) []byte {
+	least, step := w.measure(vals)
+	dst = binary.AppendUvarint(dst, step)
+	dst = binary.AppendVarint(dst, least)
+	if !planes {
+		return w.appendBlocks(append(dst, 0))
+	}
+	n := (packWidth(top(w.steps)) + 7) / 8
+	dst = append(dst, byte(max(n, 1)))
+	for k := range max(n, 1) {
+		for _, s := range w.steps {
+			dst = append(dst, byte(s>>(8*k)))
+		}
+	}
+	return dst
+}
+
+// measure sets steps and returns what they count from and in.
+func (w *numberWriter) measure(vals []int64) (least int64, step uint64) {
+	if len(vals) > 0 {
+		least = vals[0]
+	}
+	for _, v := range vals {
+		least = min(least, v)
+	}
+	w.steps = w.steps[:0]
+	for _, v := range vals {
+		w.steps = append(w.steps, uint64(v)-uint64(least))
+	}
+	step = commonStep(w.steps)
+	if step > 1 {
+		for i := range w.steps {
+			w.steps[i] /= step
+		}
+	}
+	return least, step
+}
+
+// commonStep returns the greatest number that divides all, 1 when all are zero.
+func commonStep(vals []uint64) uint64 {
+	var g uint64
+	for _, v := range vals {
+		for a, b := v, g; ; a, b = b, a%b {
+			if b == 0 {
+				g = a
+				break
+			}
+		}
+		if g == 1 {
+			return 1
+		}
+	}
+	return max(g, 1)
+}
+
+func top(vals []uint64) (t uint64) {
+	for _, v := range vals {
+		t = max(t, v)
+	}
+	return t
+}
+
+func (w *numberWriter) appendBlocks(dst []byte) []byte {
+	for at := 0; at < len(w.steps); at += numbersBlock {
+		vals := w.steps[at:min(at+numbersBlock, len(w.steps))]
+		least := vals[0]
+		for _, v := range vals {
+			least = min(least, v)
+		}
+		width := packWidth(top(vals) - least)
+		dst = append(binary.AppendUvarint(dst, least), byte(width))
+		for i, v := range vals {
+			w.block[i] = v - least
+		}
+		dst = appendPacked(dst, w.block[:len(vals)], width)
+	}
+	return dst
+}
+
+// numbersHead is what precedes the numbers.
+type numbersHead struct {
+	step, least uint64
+	planes      int
+}
+
+func cutNumbers(src []byte) (h numbersHead, rest []byte, err error) {
+	step, n := binary.Uvarint(src)
+	if n <= 0 || step == 0 {
+		return h, nil, vfs.Corruptf("numbers without a step")
+	}
+	least, m := binary.Varint(src[n:])
+	if m <= 0 || n+m >= len(src) {
+		return h, nil, vfs.Corruptf("numbers without a least one")
+	}
+	h = numbersHead{step: step, least: uint64(least), planes: int(src[n+m])}
+	if h.planes > 8 {
+		return h, nil, vfs.Corruptf("numbers in %d planes", h.planes)
+	}
+	return h, src[n+m+1:], nil
+}
+
+// decodeNumbers fills dst and returns what follows the numbers.
+func decodeNumbers[T number](dst []T, src []byte) ([]byte, error) {
+	h, src, err := cutNumbers(src)
+	if err != nil {
+		return nil, err
+	}
+	if h.planes > 0 {
+		return decodePlanes(dst, src, h)
+	}
+	for len(dst) > 0 {
+		n := min(len(dst), numbersBlock)
+		if src, err = decodePacked(dst[:n], src, h); err != nil {
+			return nil, err
+		}
+		dst = dst[n:]
+	}
+	return src, nil
+}
+
+// decodePacked fills dst from one packed block.
+func decodePacked[T number](dst []T, src []byte, h numbersHead) ([]byte, error) {
+	offset, n := binary.Uvarint(src)
+	if n <= 0 || n >= len(src) {
+		return nil, vfs.Corruptf("block of numbers without a width")
+	}
+	width := int(src[n])
+	if width > 56 && width != 64 {
+		return nil, vfs.Corruptf("numbers of %d bits", width)
+	}
+	src = src[n+1:]
+	size := packedSize(len(dst), width)
+	if size > len(src) {
+		return nil, vfs.Corruptf("%d numbers of %d bits in %d bytes", len(dst), width, len(src))
+	}
+	unpack(dst, src[:size], width)
+	h.scale(offset)
+	rise(dst, h)
+	return src[size:], nil
+}
+
+// scale moves the least by so many steps.
+func (h *numbersHead) scale(offset uint64) { h.least += offset * h.step }
+
+// rise turns steps above the least into numbers.
+func rise[T number](dst []T, h numbersHead) {
+	least, step := T(h.least), T(h.step)
+	switch {
+	case step != 1:
+		for i, s := range dst {
+			dst[i] = least + step*s
+		}
+	case least != 0:
+		for i := range dst {
+			dst[i] += least
+		}
+	}
+}
+
+func decodePlanes[T number](dst []T, src []byte, h numbersHead) ([]byte, error) {
+	n := len(dst)
+	if h.planes*n > len(src) {
+		return nil, vfs.Corruptf("%d planes of %d numbers in %d bytes", h.planes, n, len(src))
+	}
+	for i, b := range src[:n] {
+		dst[i] = T(b)
+	}
+	for k := 1; k < min(h.planes, int(unsafe.Sizeof(T(0)))); k++ {
+		for i, b := range src[k*n : (k+1)*n] {
+			dst[i] |= T(b) << (8 * k)
+		}
+	}
+	rise(dst, h)
+	return src[h.planes*n:], nil
+}
