@@ -114,7 +114,7 @@ func (r *Reader) dictionary(ctx context.Context) (*vector.Vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := encoding.DecodeDict(payload, encoding.Limits{Bytes: r.opts.MaxPageBytes})
+	v, err := encoding.DecodeDict(payload, r.footer.Encoding, encoding.Limits{Bytes: r.opts.MaxPageBytes})
 	if err != nil {
 		return nil, r.damaged(partDictionary, p.Offset, int64(p.Size), err)
 	}

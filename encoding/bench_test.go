@@ -87,7 +87,7 @@ func benchBlock(b *testing.B, f Format, v *vector.Vector) {
 	})
 	var words *vector.Vector
 	if dict, ok := e.AppendDict(nil); ok {
-		if words, err = DecodeDict(dict, Limits{}); err != nil {
+		if words, err = DecodeDict(dict, f.Encoding, Limits{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -22,6 +22,9 @@ func (f Format) Validate() error {
 	if f.Kind < schema.KindBool || f.Kind > schema.KindBytes {
 		return fmt.Errorf("no encoding for %s: %w", f.Kind, schema.ErrInvalidArgument)
 	}
+	if f.Encoding == schema.EncodingPaged {
+		return nil
+	}
 	if f.Encoding == schema.EncodingAuto || !f.Encoding.Supports(f.Kind) {
 		return fmt.Errorf("encoding %s does not hold %s: %w", f.Encoding, f.Kind, schema.ErrInvalidArgument)
 	}
@@ -67,7 +70,15 @@ func Decode(dst *vector.Vector, block []byte, f Format, dict *vector.Vector, max
 	if max.Bytes > 0 {
 		d.maxBytes = uint64(max.Bytes)
 	}
-	if f.Nullable {
+	if f.Encoding == schema.EncodingPaged {
+		return d.page(dst, block)
+	}
+	return d.block(dst, block)
+}
+
+// block decodes a block of a concrete encoding.
+func (d *decoder) block(dst *vector.Vector, block []byte) (Header, error) {
+	if d.Nullable {
 		return d.nullable(dst, block)
 	}
 	return d.values(dst, block)
@@ -75,8 +86,11 @@ func Decode(dst *vector.Vector, block []byte, f Format, dict *vector.Vector, max
 
 // values decodes a block without nulls.
 func (d *decoder) values(dst *vector.Vector, block []byte) (Header, error) {
-	if d.Encoding == schema.EncodingDict {
+	switch d.Encoding {
+	case schema.EncodingDict:
 		return d.codes(dst, block)
+	case schema.EncodingCodes:
+		return d.wordNumbers(dst, block)
 	}
 	dst.Reset(d.Kind)
 	dst.Reserve(d.room)
@@ -89,12 +103,29 @@ func (d *decoder) values(dst *vector.Vector, block []byte) (Header, error) {
 		return d.bitShuffle(dst, block)
 	case d.Encoding == schema.EncodingPrefix:
 		return d.prefix(dst, block)
+	case d.Encoding >= schema.EncodingPaged:
+		return d.pageValues(dst, block)
 	case d.Kind == schema.KindBool:
 		return d.plainBits(dst, block)
 	case d.Kind == schema.KindBytes:
 		return d.plainBytes(dst, block)
 	}
 	return d.plain(dst, block)
+}
+
+// pageValues decodes a block of an encoding that only pages have.
+func (d *decoder) pageValues(dst *vector.Vector, block []byte) (Header, error) {
+	switch d.Encoding {
+	case schema.EncodingDelta, schema.EncodingFrame:
+		return d.frame(dst, block)
+	case schema.EncodingShuffle:
+		return d.planes(dst, block)
+	case schema.EncodingDistinct:
+		return d.distinct(dst, block)
+	case schema.EncodingDecimal:
+		return d.decimal(dst, block)
+	}
+	return d.text(dst, block)
 }
 
 // check bounds the rows of a block and the memory of its values before any is allocated.

@@ -18,6 +18,7 @@ type bytesBuilder struct {
 	data     []byte
 	starts   []uint32 // of each value, from the start of the block
 	estimate int
+	lengths  []int64 // for appendText
 }
 
 func (b *bytesBuilder) reset(ordinal uint32) {
@@ -143,11 +144,14 @@ func decodeEnds(ends []int32, src []byte, base, size int32) error {
 	return nil
 }
 
-// DecodeDict decodes the dictionary block of a DICT column: its words, by code. The
-// limits are those of [Decode].
-func DecodeDict(block []byte, max Limits) (*vector.Vector, error) {
+// DecodeDict decodes the dictionary block of a column of the given encoding, DICT or
+// PAGED: its words, by code. The limits are those of [Decode].
+func DecodeDict(block []byte, e schema.Encoding, max Limits) (*vector.Vector, error) {
 	words := vector.New(schema.KindBytes, 0)
-	_, err := Decode(words, block, Format{Kind: schema.KindBytes, Encoding: schema.EncodingPlain}, nil, max)
+	if e != schema.EncodingPaged {
+		e = schema.EncodingPlain
+	}
+	_, err := Decode(words, block, Format{Kind: schema.KindBytes, Encoding: e}, nil, max)
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,9 @@ type dictBuilder struct {
 	mode  uint32
 	last  int // code of the plain value added last: values often come in runs
 
+	before int  // words before this block
+	closed bool // no more words
+
 	from  *vector.Vector // dictionary of the vector added last
 	remap []uint32       // its codes' codes here plus one, 0 while unknown
 }
@@ -37,8 +40,8 @@ func newDictBuilder(limit int) *dictBuilder {
 }
 
 func (b *dictBuilder) reset(ordinal uint32) {
-	b.mode = modeCodes
-	if b.words.full() {
+	b.mode, b.before = modeCodes, b.words.count()
+	if b.closed || b.words.full() {
 		b.mode = modePlain
 	}
 	b.codes.reset(ordinal)

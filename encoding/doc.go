@@ -19,6 +19,7 @@
 //	BIT_SHUFFLE        ordinal | count | total bytes | padded count | width
 //	                   | {length, 32 bits big-endian | LZ4 block of transposed bits}*, 8 KiB plain each
 //	DICT               1 | BIT_SHUFFLE block of code words; or 2 | PLAIN binary block
+//	PAGED              encoding u8 | codec u8 | 0 u16 | plain size | block of that encoding
 //
 // Keys ([AppendKey], [AppendKeys]) are the key columns in order: integers big-endian
 // with the sign bit inverted, strings raw when last, else with 00 escaped as 00 01 and

@@ -55,6 +55,7 @@ type Encoder struct {
 	o           EncoderOptions
 	b           builder
 	dict        *dictBuilder // DICT only, then the same as b
+	page        *pageBuilder // PAGED only, then the same as b
 	rows        int
 	nulls       bitRuns // nullable columns: 1 = not null
 	picked      []int32
@@ -71,6 +72,9 @@ func NewEncoder(o EncoderOptions) (*Encoder, error) {
 	e := &Encoder{o: o.withDefaults()}
 	e.b = e.newBuilder()
 	e.dict, _ = e.b.(*dictBuilder)
+	if e.page, _ = e.b.(*pageBuilder); e.page != nil {
+		e.dict = e.page.dict
+	}
 	e.Reset(0)
 	return e, nil
 }
@@ -78,6 +82,8 @@ func NewEncoder(o EncoderOptions) (*Encoder, error) {
 func (e *Encoder) newBuilder() builder {
 	size, kind := e.o.BlockSize, e.o.Kind
 	switch {
+	case e.o.Encoding == schema.EncodingPaged:
+		return newPageBuilder(e.o)
 	case e.o.Encoding == schema.EncodingRLE:
 		return newRLEBuilder(kind, size)
 	case e.o.Encoding == schema.EncodingBitShuffle:
@@ -249,17 +255,24 @@ func (e *Encoder) Size() int {
 
 // Finish appends the block to dst. Call Reset before the next Add.
 func (e *Encoder) Finish(dst []byte) []byte {
-	if e.o.Nullable {
+	switch {
+	case e.page != nil && e.o.Nullable:
+		e.page.nulls = appendNulls(e.page.nulls[:0], e.rows, &e.nulls)
+	case e.o.Nullable:
 		dst = appendNulls(dst, e.rows, &e.nulls)
 	}
 	return e.b.finish(dst)
 }
 
-// AppendDict appends the dictionary block of a DICT column, which holds the words of
-// all blocks so far, and reports whether there is one. [DecodeDict] reads it.
+// AppendDict appends the dictionary block of a DICT or PAGED column, which holds the
+// words of all blocks so far, and reports whether there is one. [DecodeDict] reads it. No
+// block may follow.
 func (e *Encoder) AppendDict(dst []byte) ([]byte, bool) {
-	if e.dict == nil {
+	switch {
+	case e.dict == nil:
 		return dst, false
+	case e.page != nil:
+		return e.page.appendWords(dst)
 	}
 	return e.dict.words.finish(dst), true
 }

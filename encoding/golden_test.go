@@ -78,12 +78,12 @@ func encodeBlock(t tester, v *vector.Vector, ordinal uint32, o EncoderOptions) (
 }
 
 // dictOf decodes a dictionary block, nil when there is none.
-func dictOf(t tester, dict []byte) *vector.Vector {
+func dictOf(t tester, dict []byte, e schema.Encoding) *vector.Vector {
 	t.Helper()
 	if dict == nil {
 		return nil
 	}
-	words, err := DecodeDict(dict, Limits{})
+	words, err := DecodeDict(dict, e, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func dictOf(t tester, dict []byte) *vector.Vector {
 // decodeBlock decodes a block, with its dictionary if it has one.
 func decodeBlock(t tester, block, dict []byte, f Format) (*vector.Vector, Header) {
 	t.Helper()
-	words := dictOf(t, dict)
+	words := dictOf(t, dict, f.Encoding)
 	v := vector.New(f.Kind, 0)
 	h, err := Decode(v, block, f, words, Limits{})
 	if err != nil {

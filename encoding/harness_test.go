@@ -18,7 +18,7 @@ func encodings(kind schema.Kind) (out []schema.Encoding) {
 			out = append(out, e)
 		}
 	}
-	return out
+	return append(out, schema.EncodingPaged)
 }
 
 // eachFormat runs f for every format there is.
@@ -77,7 +77,7 @@ func writeFile(t tester, v *vector.Vector, o EncoderOptions, batch int) file {
 // readFile decodes all blocks and checks their ordinals.
 func readFile(t tester, in file) *vector.Vector {
 	t.Helper()
-	all, words := vector.New(in.f.Kind, 0), dictOf(t, in.dict)
+	all, words := vector.New(in.f.Kind, 0), dictOf(t, in.dict, in.f.Encoding)
 	for _, block := range in.blocks {
 		v := vector.New(in.f.Kind, 0)
 		h, err := Decode(v, block, in.f, words, Limits{})

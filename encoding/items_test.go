@@ -159,12 +159,15 @@ func TestItem5RunCostsLittle(t *testing.T) {
 
 func TestItem6EmptyBlocks(t *testing.T) {
 	size := map[schema.Encoding]int{schema.EncodingPlain: 8, schema.EncodingRLE: 8, schema.EncodingBitShuffle: 20,
-		schema.EncodingDict: 24, schema.EncodingPrefix: 9}
+		schema.EncodingDict: 24, schema.EncodingPrefix: 9, schema.EncodingPaged: 16}
 	eachFormat(t, func(t *testing.T, f Format) {
 		block, dict := encodeBlock(t, vector.New(f.Kind, 0), 0, EncoderOptions{Format: f})
 		want := size[f.Encoding]
 		if f.Kind == schema.KindBytes && f.Encoding == schema.EncodingPlain {
 			want = 12
+		}
+		if f.Kind == schema.KindBytes && f.Encoding == schema.EncodingPaged {
+			want = 20
 		}
 		if f.Nullable {
 			want += 2
@@ -275,7 +278,7 @@ func TestItem9Truncation(t *testing.T) {
 		block, dict := encodeBlock(t, v, 7, EncoderOptions{Format: f})
 		words := strs()
 		if dict != nil {
-			words, _ = DecodeDict(dict, Limits{})
+			words, _ = DecodeDict(dict, f.Encoding, Limits{})
 		}
 		for n := range block {
 			// A copy, so that reading past the end is seen.
@@ -285,7 +288,7 @@ func TestItem9Truncation(t *testing.T) {
 			}
 		}
 		for n := range dict {
-			if _, err := DecodeDict(bytes.Clone(dict[:n]), Limits{}); !errors.Is(err, vfs.ErrCorruption) {
+			if _, err := DecodeDict(bytes.Clone(dict[:n]), f.Encoding, Limits{}); !errors.Is(err, vfs.ErrCorruption) {
 				t.Fatalf("dictionary cut to %d bytes: %v", n, err)
 			}
 		}

@@ -43,7 +43,7 @@ func (d *decoder) nullable(dst *vector.Vector, block []byte) (Header, error) {
 // leastWidth returns the bytes that a row takes at least, 0 for less than one.
 func (d *decoder) leastWidth() uint64 {
 	switch {
-	case d.Encoding == schema.EncodingDict:
+	case d.Encoding == schema.EncodingDict || d.Encoding == schema.EncodingCodes:
 		return 1
 	case d.Kind == schema.KindBytes:
 		return 4

@@ -17,8 +17,9 @@ const numbersBlock = 1024
 
 // numberWriter appends numbers. Its memory serves one call after another.
 type numberWriter struct {
-	steps []uint64 // of each number above the least
-	block [numbersBlock]uint64
+	steps  []uint64 // of each number above the least
+	deltas []int64
+	block  [numbersBlock]uint64
 }
 
 // append appends vals.

@@ -143,12 +143,31 @@ const (
 	EncodingBitShuffle Encoding = 6 // numbers
 )
 
+// Encodings that Kudu does not have. A file is PAGED, and each of its pages says which of
+// the others, or of PLAIN, PREFIX and RLE, it has; they cannot be chosen for a column.
+const (
+	EncodingPaged    Encoding = 100
+	EncodingDelta    Encoding = 101 // integers and floats of up to 64 bits: differences, packed
+	EncodingFrame    Encoding = 102 // the same: distances from the least, packed
+	EncodingShuffle  Encoding = 103 // numbers: bits transposed, for a codec
+	EncodingDistinct Encoding = 104 // numbers: the distinct ones and which of them, packed
+	EncodingDecimal  Encoding = 105 // floats: as integers and a power of ten
+	EncodingCodes    Encoding = 106 // bytes: words of the file's dictionary, packed
+	EncodingText     Encoding = 107 // bytes: lengths, packed, and the bytes
+)
+
+var pageEncodingNames = map[Encoding]string{EncodingPaged: "paged", EncodingDelta: "delta", EncodingFrame: "frame",
+	EncodingShuffle: "shuffle", EncodingDistinct: "distinct", EncodingDecimal: "decimal", EncodingCodes: "codes", EncodingText: "text"}
+
 var encodingNames = map[Encoding]string{EncodingAuto: "auto", EncodingPlain: "plain", EncodingPrefix: "prefix",
 	EncodingRLE: "rle", EncodingDict: "dict", EncodingBitShuffle: "bitshuffle"}
 
 // String returns the encoding's name as it is written in a column definition.
 func (e Encoding) String() string {
 	if s, ok := encodingNames[e]; ok {
+		return s
+	}
+	if s, ok := pageEncodingNames[e]; ok {
 		return s
 	}
 	return fmt.Sprintf("encoding(%d)", uint8(e))

@@ -1,0 +1,183 @@
+package encoding
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/vector"
+	"github.com/minikudu/minikudu/vfs"
+)
+
+// maxDistinct is the most words of a DISTINCT block.
+const maxDistinct = 4096
+
+// distinctWriter finds the distinct values of a page.
+type distinctWriter struct {
+	slots [4 * maxDistinct]uint16 // of words, by hash: the number plus one
+	words []byte
+	codes []int64
+	used  []int // how often each word is
+	order []int // words by place
+	place []int64
+	ints  []int64
+}
+
+// find sets words and codes and reports false when there are too many words.
+func (w *distinctWriter) find(raw []byte, width int) bool {
+	clear(w.slots[:])
+	w.words, w.codes, w.used = w.words[:0], w.codes[:0], w.used[:0]
+	most := min(maxDistinct, len(raw)/width/4+1)
+	for at := 0; at < len(raw); at += width {
+		v := raw[at : at+width]
+		i := hashFixed(v) % uint64(len(w.slots))
+		for ; w.slots[i] != 0; i = (i + 1) % uint64(len(w.slots)) {
+			if k := int(w.slots[i]-1) * width; string(w.words[k:k+width]) == string(v) {
+				break
+			}
+		}
+		if w.slots[i] == 0 {
+			n := len(w.used)
+			if n == most {
+				return false
+			}
+			w.slots[i] = uint16(n + 1)
+			w.words, w.used = append(w.words, v...), append(w.used, 0)
+		}
+		w.codes = append(w.codes, int64(w.slots[i]-1))
+		w.used[w.slots[i]-1]++
+	}
+	return true
+}
+
+// hashFixed spreads a value of up to 16 bytes over its high bits.
+func hashFixed(v []byte) uint64 {
+	const odd = 0x9e3779b97f4a7c15
+	var b [16]byte
+	copy(b[:], v)
+	h := binary.LittleEndian.Uint64(b[:])*odd ^ binary.LittleEndian.Uint64(b[8:])
+	return h * odd >> 40
+}
+
+// append appends a DISTINCT block of the values that find was given. Words ascend where
+// which is packed, so that their differences are small; where a codec follows, common ones
+// come first, so that it sees few different bytes.
+func (w *distinctWriter) append(dst []byte, n *numberWriter, width int, ordinal uint32, planes bool) []byte {
+	w.arrange(width, planes)
+	dst = appendShortHeader(dst, len(w.codes), ordinal)
+	dst = binary.AppendUvarint(dst, uint64(len(w.order)))
+	if width > 8 {
+		for _, k := range w.order {
+			dst = append(dst, w.words[k*width:(k+1)*width]...)
+		}
+	} else {
+		dst = n.appendDifferences(dst, w.ints, false)
+	}
+	w.ints = w.ints[:0]
+	for _, c := range w.codes {
+		w.ints = append(w.ints, w.place[c])
+	}
+	return n.append(dst, w.ints, planes)
+}
+
+// arrange sets order and place, and for words of up to 64 bits ints to the words in order.
+func (w *distinctWriter) arrange(width int, byUse bool) {
+	w.order, w.ints = w.order[:0], w.ints[:0]
+	if width <= 8 {
+		w.ints = appendInts(w.ints, w.words, width)
+	}
+	for k := range w.used {
+		w.order = append(w.order, k)
+	}
+	ints := w.ints
+	slices.SortFunc(w.order, func(a, b int) int {
+		switch {
+		case byUse && w.used[a] != w.used[b]:
+			return cmp.Compare(w.used[b], w.used[a])
+		case width > 8:
+			return cmp.Compare(a, b)
+		}
+		return cmp.Compare(ints[a], ints[b])
+	})
+	w.place = append(w.place[:0], make([]int64, len(w.order))...)
+	for at, k := range w.order {
+		w.place[k] = int64(at)
+	}
+	if width <= 8 {
+		w.ints = w.ints[:0]
+		for _, k := range w.order {
+			w.ints = appendInts(w.ints, w.words[k*width:(k+1)*width], width)
+		}
+	}
+}
+
+// distinct decodes a DISTINCT block.
+func (d *decoder) distinct(dst *vector.Vector, block []byte) (Header, error) {
+	n, ordinal, rest, err := shortHeader(block)
+	if err != nil {
+		return Header{}, err
+	}
+	w := d.Kind.Width()
+	if err := d.check(n, n*uint64(w)); err != nil {
+		return Header{}, err
+	}
+	words, k := binary.Uvarint(rest)
+	if k <= 0 || words > maxDistinct {
+		return Header{}, vfs.Corruptf("%d distinct values, at most %d expected", words, maxDistinct)
+	}
+	s := pageScratches.Get().(*pageScratch)
+	defer s.put()
+	dst.ExtendFixed(int(n))
+	s.table.Reset(d.Kind)
+	s.table.ExtendFixed(int(words))
+	switch w {
+	case 1:
+		err = distinctInts[uint8](dst, s, rest[k:])
+	case 2:
+		err = distinctInts[uint16](dst, s, rest[k:])
+	case 4:
+		err = distinctInts[uint32](dst, s, rest[k:])
+	case 8:
+		err = distinctInts[uint64](dst, s, rest[k:])
+	default:
+		err = distinctWide(dst, s, rest[k:])
+	}
+	return Header{ordinal, int(n)}, err
+}
+
+// distinctInts decodes words of up to 64 bits, then which.
+func distinctInts[T number](dst *vector.Vector, s *pageScratch, src []byte) error {
+	words := vector.Values[T](&s.table)
+	src, err := decodeDifferences(words, src)
+	if err != nil {
+		return err
+	}
+	return choose(vector.Values[T](dst), words, s, src)
+}
+
+// distinctWide decodes words of 128 bits, then which.
+func distinctWide(dst *vector.Vector, s *pageScratch, src []byte) error {
+	raw := s.table.Data()
+	if len(raw) > len(src) {
+		return vfs.Corruptf("distinct values that end early")
+	}
+	src = src[copy(raw, src):]
+	vector.HostOrder(raw, 16)
+	return choose(vector.Values[schema.Int128](dst), vector.Values[schema.Int128](&s.table), s, src)
+}
+
+// choose fills out with the words that the numbers in src name.
+func choose[T vector.Fixed](out, words []T, s *pageScratch, src []byte) error {
+	s.codes = slices.Grow(s.codes[:0], len(out))[:len(out)]
+	if err := decodeAll(s.codes, src); err != nil {
+		return err
+	}
+	for i, c := range s.codes {
+		if int(c) >= len(words) {
+			return vfs.Corruptf("value %d is word %d of %d", i, c, len(words))
+		}
+		out[i] = words[c]
+	}
+	return nil
+}

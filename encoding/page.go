@@ -1,0 +1,130 @@
+package encoding
+
+import (
+	"encoding/binary"
+	"math"
+	"sync"
+
+	"github.com/minikudu/minikudu/internal/compress"
+	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/vector"
+	"github.com/minikudu/minikudu/vfs"
+)
+
+const (
+	pageHeader = 8
+	// maxPagePlain bounds what a compressed page claims to decompress to.
+	maxPagePlain = 16 << 20
+)
+
+// PageHeader is what a block of a PAGED column says of itself.
+type PageHeader struct {
+	Encoding    schema.Encoding
+	Compression schema.Compression
+	PlainSize   int // of the block after the header, decompressed
+}
+
+// PageInfo returns the header of a block of a PAGED column of the given kind.
+func PageInfo(block []byte, kind schema.Kind) (h PageHeader, err error) {
+	if len(block) < pageHeader {
+		return h, vfs.Corruptf("page of %d bytes is shorter than its header", len(block))
+	}
+	h = PageHeader{Encoding: schema.Encoding(block[0]), Compression: schema.Compression(block[1])}
+	flags, size := binary.LittleEndian.Uint16(block[2:]), binary.LittleEndian.Uint32(block[4:])
+	stored := uint64(len(block) - pageHeader)
+	switch {
+	case !pageSupports(h.Encoding, kind):
+		return h, vfs.Corruptf("page of %s with encoding %s", kind, h.Encoding)
+	case !compress.Supported(h.Compression):
+		return h, vfs.Corruptf("page with compression %s", h.Compression)
+	case flags != 0:
+		return h, vfs.Corruptf("page with flags %#x", flags)
+	case h.Compression == schema.CompressionNone && uint64(size) != stored:
+		return h, vfs.Corruptf("page of %d bytes says it has %d", stored, size)
+	case h.Compression != schema.CompressionNone && size > maxPagePlain:
+		return h, vfs.Corruptf("page decompresses to %d bytes, at most %d allowed", size, maxPagePlain)
+	}
+	h.PlainSize = int(size)
+	return h, nil
+}
+
+// pageSupports reports whether a page of a kind may have the encoding.
+func pageSupports(e schema.Encoding, k schema.Kind) bool {
+	switch e {
+	case schema.EncodingPlain:
+		return true
+	case schema.EncodingPrefix, schema.EncodingCodes, schema.EncodingText:
+		return k == schema.KindBytes
+	case schema.EncodingRLE:
+		return k == schema.KindBool
+	case schema.EncodingDelta, schema.EncodingFrame:
+		return k.Width() > 0 && k.Width() <= 8
+	case schema.EncodingShuffle, schema.EncodingDistinct:
+		return k.Width() > 0
+	case schema.EncodingDecimal:
+		return k == schema.KindFloat32 || k == schema.KindFloat64
+	}
+	return false
+}
+
+// pageScratch is the memory of a page that is being decoded.
+type pageScratch struct {
+	plain []byte
+	codes []uint16
+	ints  []uint64
+	table vector.Vector // words of a DISTINCT page
+}
+
+var pageScratches = sync.Pool{New: func() any { return new(pageScratch) }}
+
+// put returns the memory to the pool, unless it is that of an unusual page.
+func (s *pageScratch) put() {
+	if cap(s.plain) <= 4<<20 && cap(s.codes) <= 1<<20 && cap(s.ints) <= 1<<19 {
+		pageScratches.Put(s)
+	}
+}
+
+func (s *pageScratch) words(n int) []uint64 {
+	if cap(s.ints) < n {
+		s.ints = make([]uint64, n)
+	}
+	return s.ints[:n]
+}
+
+// page decodes a block of a PAGED column.
+func (d *decoder) page(dst *vector.Vector, block []byte) (Header, error) {
+	h, err := PageInfo(block, d.Kind)
+	if err != nil {
+		return Header{}, err
+	}
+	d.Encoding, block = h.Encoding, block[pageHeader:]
+	if h.Compression == schema.CompressionNone {
+		return d.block(dst, block)
+	}
+	s := pageScratches.Get().(*pageScratch)
+	defer s.put()
+	if cap(s.plain) < h.PlainSize {
+		s.plain = make([]byte, h.PlainSize)
+	}
+	s.plain = s.plain[:h.PlainSize]
+	if err := compress.Decompress(s.plain, block, h.Compression); err != nil {
+		return Header{}, vfs.Corruptf("page: %w", err)
+	}
+	return d.block(dst, s.plain)
+}
+
+// appendPage appends a page of the given body. With a codec, the page is stored without
+// one unless that saves something.
+func appendPage(dst, body []byte, e schema.Encoding, c schema.Compression) []byte {
+	at := len(dst)
+	dst = append(dst, byte(e), byte(c), 0, 0)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(min(len(body), math.MaxUint32)))
+	if c != schema.CompressionNone && len(body) <= maxPagePlain {
+		out, err := compress.Compress(dst, body, c)
+		if err == nil && len(out)-len(dst) < len(body) {
+			return out
+		}
+	}
+	dst[at+1] = byte(schema.CompressionNone)
+	return append(dst, body...)
+}

@@ -1,0 +1,333 @@
+package encoding
+
+import (
+	"math"
+
+	"github.com/minikudu/minikudu/internal/compress"
+	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/vector"
+)
+
+// pageBuilder builds blocks of a PAGED column: it collects values as they are, texts as
+// words of the dictionary, and chooses how to encode them when a block is finished.
+type pageBuilder struct {
+	builder // one of the following
+	raw     *shuffleBuilder
+	bits    *plainBitsBuilder
+	dict    *dictBuilder
+
+	kind   schema.Kind
+	width  int
+	nulls  []byte // what precedes the values
+	chosen way
+	rate   float64 // bytes a value when the way was chosen
+	age    int     // pages since
+
+	numbers  numberWriter
+	ints     []int64
+	distinct distinctWriter
+	decimal  decimalWriter
+	text     vector.Vector
+	prefix   prefixBuilder
+	body     []byte
+	sampled  []byte
+	packed   [2][]byte
+}
+
+// way is a way to encode a page.
+type way struct {
+	encoding schema.Encoding
+	planes   bool // of the numbers in it
+	codec    bool // compressed
+}
+
+// Ways to encode a page of a kind, faster ones first.
+var (
+	intWays = []way{{schema.EncodingPlain, false, false}, {schema.EncodingFrame, false, false}, {schema.EncodingDelta, false, false},
+		{schema.EncodingDistinct, false, false}, {schema.EncodingFrame, true, true}, {schema.EncodingDelta, true, true},
+		{schema.EncodingDistinct, true, true}}
+	floatWays = []way{{schema.EncodingPlain, false, false}, {schema.EncodingDecimal, false, false}, {schema.EncodingDistinct, false, false},
+		{schema.EncodingDecimal, true, true}, {schema.EncodingShuffle, false, true}, {schema.EncodingDistinct, true, true}}
+	wideWays = []way{{schema.EncodingPlain, false, false}, {schema.EncodingDistinct, false, false}, {schema.EncodingShuffle, false, true},
+		{schema.EncodingDistinct, true, true}}
+	boolWays = []way{{schema.EncodingPlain, false, false}, {schema.EncodingRLE, false, false}, {schema.EncodingRLE, false, true}}
+	codeWays = []way{{schema.EncodingCodes, false, false}, {schema.EncodingCodes, true, true}}
+	textWays = []way{{schema.EncodingText, false, false}, {schema.EncodingText, true, true}, {schema.EncodingPrefix, false, true}}
+)
+
+const (
+	// A way is kept for so many pages, unless they get so much worse.
+	keepPages = 8
+	worse     = 1.2
+
+	// A sample is two pieces of so many values, or the whole page when it has up to four.
+	samplePiece = 2048
+	sampleSlack = 32 // bytes of headers, of which a page has as many as a sample
+
+	// A way that is slower to decode must be smaller: by so much than an earlier one, with
+	// a codec by so much and so many bytes than without.
+	slowerWins   = 0.97
+	codecPenalty = 1.1
+	lz4Penalty   = 1.05
+	codecBytes   = 128
+)
+
+func newPageBuilder(o EncoderOptions) *pageBuilder {
+	b := &pageBuilder{kind: o.Kind, width: o.Kind.Width()}
+	switch {
+	case o.Kind == schema.KindBool:
+		b.bits = &plainBitsBuilder{limit: o.BlockSize}
+		b.builder = b.bits
+	case o.Kind == schema.KindBytes:
+		b.dict = newDictBuilder(o.BlockSize)
+		b.builder = b.dict
+	default:
+		b.raw = &shuffleBuilder{width: b.width, limit: max(1, o.BlockSize/b.width)}
+		b.builder = b.raw
+	}
+	return b
+}
+
+// ways returns the ways to encode the present page.
+func (b *pageBuilder) ways() []way {
+	switch {
+	case b.bits != nil:
+		return boolWays
+	case b.dict != nil && b.dict.mode == modeCodes:
+		return codeWays
+	case b.dict != nil:
+		return textWays
+	case b.width > 8:
+		return wideWays
+	case b.kind == schema.KindFloat32 || b.kind == schema.KindFloat64:
+		return floatWays
+	}
+	return intWays
+}
+
+// finish appends the page.
+func (b *pageBuilder) finish(dst []byte) []byte {
+	if b.dict != nil {
+		b.dict.settle()
+		b.ints = b.ints[:0]
+		for _, c := range b.dict.codes.vals {
+			b.ints = append(b.ints, int64(c))
+		}
+	} else if b.raw != nil && b.width <= 8 {
+		b.ints = appendInts(b.ints[:0], b.raw.buf, b.width)
+	}
+	values := float64(b.count() + 1)
+	if b.age++; b.age < keepPages && b.applies() {
+		at := len(dst)
+		if page, ok := b.page(dst, b.chosen); ok && float64(len(page)-at) <= worse*b.rate*values {
+			return page
+		}
+	}
+	return b.choose(dst, values)
+}
+
+// applies reports whether the chosen way is one of the present page's.
+func (b *pageBuilder) applies() bool {
+	for _, w := range b.ways() {
+		if w == b.chosen {
+			return true
+		}
+	}
+	return false
+}
+
+// choose finds the best way for the page and appends it. Of the ways without a codec and of
+// those with one, the best for a sample encodes the page, and the better page is taken.
+func (b *pageBuilder) choose(dst []byte, values float64) []byte {
+	at := len(dst)
+	var pages [2]int // length, 0 for none
+	for k, codec := range []bool{false, true} {
+		w, ok := b.best(codec)
+		if !ok {
+			continue
+		}
+		if page, ok := b.page(dst[at:at], w); ok {
+			b.packed[k] = append(b.packed[k][:0], page...)
+			pages[k] = len(page)
+			if k == 0 || pages[0] == 0 || penalized(page) < float64(pages[0]) {
+				b.chosen = w
+			}
+		}
+	}
+	page := b.packed[0]
+	if b.chosen.codec {
+		page = b.packed[1]
+	}
+	b.rate, b.age = float64(len(page))/values, 0
+	return append(dst, page...)
+}
+
+// penalized returns the length of a page, more for one that must be decompressed.
+func penalized(page []byte) float64 {
+	switch schema.Compression(page[1]) {
+	case schema.CompressionNone:
+		return float64(len(page))
+	case schema.CompressionLZ4:
+		return codecBytes + lz4Penalty*float64(len(page))
+	}
+	return codecBytes + codecPenalty*float64(len(page))
+}
+
+// best returns the way that makes a sample smallest, an earlier one if it is nearly so.
+func (b *pageBuilder) best(codec bool) (best way, ok bool) {
+	least := math.MaxFloat64
+	for _, w := range b.ways() {
+		if w.codec != codec {
+			continue
+		}
+		if n, fits := b.sample(w); fits && float64(n+sampleSlack) < slowerWins*least {
+			best, least, ok = w, float64(n), true
+		}
+	}
+	return best, ok
+}
+
+// sample returns the bytes that a way makes of a sample. A sample would have most of the
+// distinct values of its page, so that of DISTINCT is the page.
+func (b *pageBuilder) sample(w way) (size int, ok bool) {
+	n := b.count()
+	pieces := [][2]int{{0, n}}
+	if n > 4*samplePiece && w.encoding != schema.EncodingDistinct {
+		pieces = [][2]int{{n / 4, n/4 + samplePiece}, {3 * n / 4, 3*n/4 + samplePiece}}
+	}
+	for _, p := range pieces {
+		body, ok := b.block(b.sampled[:0], w, p[0]&^7, p[1])
+		if !ok {
+			return 0, false
+		}
+		b.sampled = body
+		if w.codec {
+			b.packed[1], _ = compress.Compress(b.packed[1][:0], body, schema.CompressionZstd)
+			body = b.packed[1]
+		}
+		size += len(body)
+	}
+	if n > 4*samplePiece && w.encoding == schema.EncodingDistinct {
+		size = int(int64(size) * 2 * samplePiece / int64(n))
+	}
+	return size, true
+}
+
+// page appends the page encoded in a way: header, nulls and values.
+func (b *pageBuilder) page(dst []byte, w way) ([]byte, bool) {
+	body, ok := b.block(append(b.body[:0], b.nulls...), w, 0, b.count())
+	b.body = body
+	if !ok {
+		return dst, false
+	}
+	if !w.codec {
+		return appendPage(dst, body, w.encoding, schema.CompressionNone), true
+	}
+	at := len(dst)
+	dst = appendPage(dst, body, w.encoding, schema.CompressionZstd)
+	fast := appendPage(b.sampled[:0], body, w.encoding, schema.CompressionLZ4)
+	if b.sampled = fast; penalized(fast) <= penalized(dst[at:]) {
+		dst = append(dst[:at], fast...)
+	}
+	return dst, true
+}
+
+// block appends the values [from, to), from being a multiple of 8, and reports false
+// when the way is none for them.
+func (b *pageBuilder) block(dst []byte, w way, from, to int) ([]byte, bool) {
+	switch {
+	case b.bits != nil:
+		return b.bits.appendRange(dst, w.encoding, from, to), true
+	case b.dict != nil && w.encoding == schema.EncodingCodes:
+		return b.numbers.appendCodes(dst, b.ints[from:to], b.dict.codes.ordinal, w.planes), true
+	case b.dict != nil && w.encoding == schema.EncodingText:
+		return b.dict.plain.appendText(dst, &b.numbers, from, to, w.planes), true
+	case b.dict != nil:
+		return b.appendPrefix(dst, from, to), true
+	}
+	return b.fixed(dst, b.raw.buf[from*b.width:to*b.width], w, from, to)
+}
+
+// fixed is block for values of fixed width, raw.
+func (b *pageBuilder) fixed(dst, raw []byte, w way, from, to int) ([]byte, bool) {
+	ordinal := b.raw.ordinal
+	switch w.encoding {
+	case schema.EncodingPlain:
+		return append(appendShortHeader(dst, to-from, ordinal), raw...), true
+	case schema.EncodingShuffle:
+		return appendPlanes(dst, raw, b.width, ordinal), true
+	case schema.EncodingFrame:
+		return b.numbers.appendFrame(dst, b.ints[from:to], ordinal, w.planes), true
+	case schema.EncodingDelta:
+		return b.numbers.appendDelta(dst, b.ints[from:to], ordinal, w.planes), true
+	case schema.EncodingDecimal:
+		if !b.decimal.find(raw, b.width) {
+			return dst, false
+		}
+		return b.decimal.append(dst, &b.numbers, raw, ordinal, w.planes), true
+	}
+	if !b.distinct.find(raw, b.width) {
+		return dst, false
+	}
+	return b.distinct.append(dst, &b.numbers, b.width, ordinal, w.planes), true
+}
+
+// appendPrefix appends texts as a PREFIX block without restarts.
+func (b *pageBuilder) appendPrefix(dst []byte, from, to int) []byte {
+	plain := &b.dict.plain
+	b.prefix.limit, b.prefix.interval = math.MaxInt, math.MaxInt32
+	b.prefix.reset(plain.ordinal)
+	for i := from; i < to; i++ {
+		b.prefix.addOne(plain.data[plain.start(i):plain.start(i+1)])
+	}
+	return b.prefix.finish(dst)
+}
+
+// appendRange appends the bits [from, to) as a block.
+func (b *plainBitsBuilder) appendRange(dst []byte, e schema.Encoding, from, to int) []byte {
+	part := vector.FromBits(b.bits, b.n, nil)
+	if e == schema.EncodingPlain {
+		out := plainBitsBuilder{ordinal: b.ordinal}
+		out.add(part, from, to)
+		return out.finish(dst)
+	}
+	out := rleBitsBuilder{}
+	out.reset(b.ordinal)
+	out.add(part, from, to)
+	return out.finish(dst)
+}
+
+// settle decides what the page is: when most of its values were not seen before, a
+// dictionary is no use, so that the page turns to texts and its words are forgotten, and
+// so do the pages after it.
+func (b *dictBuilder) settle() {
+	if b.mode != modeCodes {
+		return
+	}
+	n := len(b.codes.vals)
+	if n > 0 && 2*(b.words.count()-b.before) <= n {
+		return
+	}
+	b.mode = modePlain
+	b.plain.reset(b.codes.ordinal)
+	for _, c := range b.codes.vals {
+		b.plain.addOne(b.words.word(int(c)))
+	}
+	b.codes.vals = b.codes.vals[:0]
+	if n > 0 {
+		b.words.truncate(b.before)
+		b.table, b.from, b.closed = wordTable{}, nil, true
+	}
+}
+
+// appendWords appends the dictionary as a page of texts, if there is one.
+func (b *pageBuilder) appendWords(dst []byte) ([]byte, bool) {
+	if b.dict.words.count() == 0 {
+		return dst, false
+	}
+	plain, mode := b.dict.plain, b.dict.mode
+	b.dict.plain, b.dict.mode, b.nulls = b.dict.words, modePlain, b.nulls[:0]
+	dst = b.choose(dst, 1)
+	b.dict.plain, b.dict.mode = plain, mode
+	return dst, true
+}
