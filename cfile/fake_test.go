@@ -93,6 +93,9 @@ func write(t tb, o WriterOptions, cells ...*vector.Vector) ([]byte, Summary) {
 
 func tryWrite(o WriterOptions, cells ...*vector.Vector) ([]byte, Summary, error) {
 	var buf bytes.Buffer
+	if o.Encoding == schema.EncodingPaged {
+		o.Compression = schema.CompressionDefault // that of each page
+	}
 	w, err := NewWriter(&buf, o)
 	if err != nil {
 		return nil, Summary{}, err
@@ -242,5 +245,5 @@ func encodings(typ schema.Type) (out []schema.Encoding) {
 			out = append(out, e)
 		}
 	}
-	return out
+	return append(out, schema.EncodingPaged)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -428,7 +429,15 @@ func TestFooterRefusals(t *testing.T) {
 		{"NESTED", func(f *Footer) { f.Type = 21 }, true},
 		{"type 255", func(f *Footer) { f.Type = 255 }, true},
 		{"encoding 3", func(f *Footer) { f.Encoding = 3 }, true},
-		{"encoding 100", func(f *Footer) { f.Encoding = 100 }, true},
+		{"encoding 99", func(f *Footer) { f.Encoding = 99 }, true},
+		{"encoding of a page", func(f *Footer) { f.Encoding, f.Incompatible = schema.EncodingDelta, 1<<31|1 }, true},
+		{"paged without bit", func(f *Footer) { f.Encoding = schema.EncodingPaged }, false},
+		{"paged with a codec", func(f *Footer) {
+			f.Encoding, f.Compression, f.Incompatible = schema.EncodingPaged, schema.CompressionLZ4, 1<<31|1
+		}, false},
+		{"paged numbers with words", func(f *Footer) {
+			f.Encoding, f.Dictionary, f.Incompatible = schema.EncodingPaged, BlockPtr{16, 24}, 1<<31|1
+		}, false},
 		{"codec 0", func(f *Footer) { f.Compression = 0 }, true},
 		{"codec 5", func(f *Footer) { f.Compression = 5 }, true},
 		{"zstd without bit", func(f *Footer) { f.Compression = schema.CompressionZstd }, false},
@@ -738,5 +747,36 @@ func TestWalk(t *testing.T) {
 	if count[BlockHeader] != 1 || count[BlockFooter] != 1 || count[BlockDictionary] != 1 || count[BlockData] != s.Pages ||
 		count[BlockPositional] < 3 || levels[BlockPositional] == 0 || levels[BlockValue] == 0 {
 		t.Errorf("%v, levels %v, %d pages", count, levels, s.Pages)
+	}
+}
+
+func TestPageEncodings(t *testing.T) {
+	v := vector.New(schema.KindInt64, 0)
+	for i := range 20000 {
+		x := int64(i) * 1000
+		if i >= 10000 {
+			x = int64(uint64(i*i*i) * 0x9e3779b97f4a7c15)
+		}
+		vector.AppendFixed(v, x)
+	}
+	b, s := write(t, WriterOptions{Type: schema.Int64, Encoding: schema.EncodingPaged, BlockSize: 8000}, v)
+	r, _ := open(t, b, ReaderOptions{})
+	counts, err := r.PageEncodings(loadIndex(t, r))
+	if err != nil || len(counts) < 2 || counts[0].Encoding != schema.EncodingDelta || r.Footer().Incompatible != featureChecksum|featureExtended {
+		t.Fatalf("%+v, features %#x, %v", counts, r.Footer().Incompatible, err)
+	}
+	var walked []PageEncoding
+	total := int64(0)
+	if err := r.Walk(t.Context(), func(b BlockInfo) error {
+		if b.Kind == BlockData {
+			walked = AddPageEncodings(walked, PageEncoding{b.Encoding, b.Compression, 1})
+			total++
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(walked, counts) || total != int64(s.Pages) {
+		t.Errorf("counted %+v, found %+v in %d pages", counts, walked, s.Pages)
 	}
 }

@@ -244,13 +244,16 @@ func (f *rawFooter) check() error {
 	f.Type = schema.Type(f.typ)
 	f.Encoding = schema.Encoding(f.enc).Resolve(f.Type.Kind())
 	f.Compression = schema.Compression(f.codec)
-	switch {
-	case !f.Encoding.Supports(f.Type.Kind()):
+	switch paged := f.Encoding == schema.EncodingPaged; {
+	case !paged && !f.Encoding.Supports(f.Type.Kind()):
 		return fmt.Errorf("encoding %s of type %s", f.Encoding, f.Type)
-	case f.codec >= firstExtended && f.Incompatible&featureExtended == 0:
-		return fmt.Errorf("compression %s without its feature bit", f.Compression)
-	case (f.Encoding == schema.EncodingDict) == f.Dictionary.IsZero():
-		return fmt.Errorf("dictionary pointer %d with encoding %s", f.Dictionary.Offset, f.Encoding)
+	case (f.codec >= firstExtended || paged) && f.Incompatible&featureExtended == 0:
+		return fmt.Errorf("encoding %s and compression %s without their feature bit", f.Encoding, f.Compression)
+	case paged && f.Compression != schema.CompressionNone:
+		return fmt.Errorf("compression %s of a file whose pages have their own", f.Compression)
+	case paged && !f.Dictionary.IsZero() && f.Type.Kind() != schema.KindBytes,
+		!paged && (f.Encoding == schema.EncodingDict) == f.Dictionary.IsZero():
+		return fmt.Errorf("dictionary pointer %d with encoding %s of type %s", f.Dictionary.Offset, f.Encoding, f.Type)
 	case f.Positional.IsZero() && f.Value.IsZero():
 		return errors.New("no index")
 	case !f.Value.IsZero() && (f.Nullable || !f.Type.KeyCapable()):
@@ -262,7 +265,7 @@ func (f *rawFooter) check() error {
 func knownEncoding(n uint64) bool {
 	switch schema.Encoding(min(n, math.MaxUint8)) {
 	case schema.EncodingAuto, schema.EncodingPlain, schema.EncodingPrefix, schema.EncodingRLE,
-		schema.EncodingDict, schema.EncodingBitShuffle:
+		schema.EncodingDict, schema.EncodingBitShuffle, schema.EncodingPaged:
 		return true
 	}
 	return false

@@ -17,8 +17,8 @@ type WriterOptions struct {
 	Column      string // for messages only
 	Type        schema.Type
 	Nullable    bool
-	Encoding    schema.Encoding    // EncodingAuto picks the type's default
-	Compression schema.Compression // CompressionDefault picks the encoding's default
+	Encoding    schema.Encoding    // EncodingAuto picks Kudu's default of the type
+	Compression schema.Compression // CompressionDefault picks the encoding's default; none for EncodingPaged
 
 	// BlockSize is the target size of a page in encoded bytes: 0 means 256 KiB, less
 	// than 512 means 512. With a codec it is at most 8 MiB.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/schema"
 )
 
@@ -110,13 +111,25 @@ func (r *Reader) surveyIndexes(ctx context.Context, s *survey) (err error) {
 	return err
 }
 
+// page takes what the payload of a PAGED file says of itself.
+func (b *BlockInfo) page(payload []byte, kind schema.Kind) error {
+	h, err := encoding.PageInfo(payload, kind)
+	b.Encoding, b.Compression, b.PlainSize = h.Encoding, h.Compression, int64(h.PlainSize)
+	b.Stored = h.Compression == schema.CompressionNone
+	return err
+}
+
 func (r *Reader) surveyPages(ctx context.Context, s *survey, page pageFunc) error {
 	buf := getScratch()
 	defer buf.put()
 	read := func(kind BlockKind, p BlockPtr) ([]byte, error) {
 		payload, err := r.readBlock(ctx, buf, p, kind.String())
-		s.add(BlockInfo{Kind: kind, Offset: p.Offset, Size: int64(p.Size), PlainSize: int64(len(payload)),
-			Stored: buf.stored, Encoding: r.footer.Encoding, Compression: r.footer.Compression})
+		b := BlockInfo{Kind: kind, Offset: p.Offset, Size: int64(p.Size), PlainSize: int64(len(payload)),
+			Stored: buf.stored, Encoding: r.footer.Encoding, Compression: r.footer.Compression}
+		if err == nil && b.Encoding == schema.EncodingPaged {
+			err = r.damaged(kind.String(), p.Offset, int64(p.Size), b.page(payload, r.footer.Type.Kind()))
+		}
+		s.add(b)
 		return payload, err
 	}
 	if p := r.footer.Dictionary; !p.IsZero() {
@@ -128,7 +141,9 @@ func (r *Reader) surveyPages(ctx context.Context, s *survey, page pageFunc) erro
 			return err
 		}
 		s.blocks[len(s.blocks)-1].Entries = dict.Len()
-		s.blocks[len(s.blocks)-1].Encoding = schema.EncodingPlain
+		if r.footer.Encoding != schema.EncodingPaged {
+			s.blocks[len(s.blocks)-1].Encoding = schema.EncodingPlain
+		}
 	}
 	for i := range s.idx.Pages() {
 		payload, err := read(BlockData, s.idx.ptr(i))

@@ -45,7 +45,8 @@ type Writer struct {
 	firstKey []byte
 	lastKey  []byte // of the page written last
 	zones    ZoneMap
-	scratch  *scratch // lends payload and blocks.buf from start to Finish
+	counts   []PageEncoding // of pages with their own encodings
+	scratch  *scratch       // lends payload and blocks.buf from start to Finish
 	payload  []byte
 	err      error
 }
@@ -87,6 +88,9 @@ func NewWriter(dst io.Writer, o WriterOptions) (*Writer, error) {
 func (o WriterOptions) resolve() (WriterOptions, error) {
 	kind := o.Type.Kind()
 	o.Encoding = o.Encoding.Resolve(kind)
+	if o.Encoding == schema.EncodingPaged && o.Compression == schema.CompressionDefault {
+		o.Compression = schema.CompressionNone
+	}
 	o.Compression = o.Compression.Resolve(o.Encoding)
 	switch {
 	case o.BlockSize <= 0:
@@ -94,7 +98,7 @@ func (o WriterOptions) resolve() (WriterOptions, error) {
 	case o.BlockSize < minBlockSize:
 		o.BlockSize = minBlockSize
 	}
-	if o.Compression != schema.CompressionNone {
+	if o.Compression != schema.CompressionNone || o.Encoding == schema.EncodingPaged {
 		o.BlockSize = min(o.BlockSize, maxCodecBlock)
 	}
 	switch {
@@ -102,6 +106,8 @@ func (o WriterOptions) resolve() (WriterOptions, error) {
 		return o, fmt.Errorf("type %s: %w", o.Type, schema.ErrInvalidArgument)
 	case !compress.Supported(o.Compression):
 		return o, fmt.Errorf("compression %s: %w", o.Compression, schema.ErrInvalidArgument)
+	case o.Encoding == schema.EncodingPaged && o.Compression != schema.CompressionNone:
+		return o, fmt.Errorf("compression %s of a file whose pages have their own: %w", o.Compression, schema.ErrInvalidArgument)
 	case o.ValueIndex && (o.Nullable || !o.Type.KeyCapable()):
 		return o, fmt.Errorf("value index on a %s column, nullable %t: %w", o.Type, o.Nullable, schema.ErrInvalidArgument)
 	case o.NoPositionalIndex && !o.ValueIndex:
@@ -115,7 +121,7 @@ func (o *WriterOptions) features() uint32 {
 	if !o.noChecksums {
 		bits |= featureChecksum
 	}
-	if o.Compression >= firstExtended {
+	if o.Compression >= firstExtended || o.Encoding == schema.EncodingPaged {
 		bits |= featureExtended
 	}
 	return bits
@@ -256,6 +262,9 @@ func (w *Writer) closePage() error {
 		return nil
 	}
 	w.payload = slices.Grow(w.enc.Finish(w.payload[:0]), checksumSize)
+	if err := w.countPage(); err != nil {
+		return err
+	}
 	p, err := w.blocks.write(w.payload)
 	if err != nil {
 		return err
@@ -374,6 +383,9 @@ func (w *Writer) finish() (err error) {
 func (w *Writer) writeFooter() error {
 	if !w.o.NoZones {
 		w.footer.Metadata = append(w.footer.Metadata, Metadata{MetadataZone, appendZone(nil, &w.zones.File)})
+	}
+	if len(w.counts) > 0 {
+		w.footer.Metadata = append(w.footer.Metadata, Metadata{MetadataPages, appendPageEncodings(nil, w.counts)})
 	}
 	msg := w.footer.appendTo(nil)
 	if err := checkMessage(msg); err != nil {
