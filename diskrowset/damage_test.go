@@ -246,7 +246,7 @@ func TestOpenFile(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if infos[1].PlainBytes != 8000 || infos[1].Encoding != schema.EncodingBitShuffle {
+	if infos[1].PlainBytes != 8000 || infos[1].Encoding != schema.EncodingPaged {
 		t.Errorf("%+v", infos[1])
 	}
 }

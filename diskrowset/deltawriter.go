@@ -60,7 +60,7 @@ func writeDelta(ctx context.Context, changes changeSource, kind rowset.SectionKi
 		return w, fmt.Errorf("creating delta file: %w", err)
 	}
 	out := &output{f: f, throttle: o.throttle(ctx), buf: make([]byte, 0, bufferBytes)}
-	dw := &deltaWriter{ctx: ctx, changes: changes, schema: o.Schema, out: out}
+	dw := &deltaWriter{ctx: ctx, o: o, changes: changes, schema: o.Schema, out: out}
 	dw.dir.Header = binfmt.Header{Kind: fileKind(kind), Store: o.StoreID, File: uint64(num)}
 	dw.dir.MinTime = mvcc.Max
 	err = dw.write()
@@ -76,6 +76,7 @@ func writeDelta(ctx context.Context, changes changeSource, kind rowset.SectionKi
 // deltaWriter writes one file of changes.
 type deltaWriter struct {
 	ctx     context.Context
+	o       WriterOptions
 	changes changeSource
 	schema  *schema.Schema
 	out     *output
@@ -157,7 +158,7 @@ func (w *deltaWriter) writeColumn(i int) error {
 }
 
 func (w *deltaWriter) newColumn(i int) (*cfile.Writer, error) {
-	o := columnOptions(w.schema, i)
+	o := w.o.column(i)
 	o.ValueIndex, o.NoZones = false, true
 	return cfile.NewWriter(w.out, o)
 }
@@ -214,7 +215,7 @@ func (w *deltaWriter) writeList(col schema.ColumnID) (l DeltaList, err error) {
 
 func (w *deltaWriter) writeNumbers(name string, typ schema.Type, v *vector.Vector, col schema.ColumnID) (rowset.Section, error) {
 	at := w.out.size()
-	cw, err := cfile.NewWriter(w.out, cfile.WriterOptions{Column: name, Type: typ, Encoding: schema.EncodingBitShuffle, NoZones: true})
+	cw, err := cfile.NewWriter(w.out, w.o.numbers(name, typ))
 	if err == nil {
 		err = cw.Append(v)
 	}

@@ -58,17 +58,10 @@ func (w *fileWriter) writeColumns() error {
 	return nil
 }
 
-// columnOptions returns how schema column i is written.
-func columnOptions(s *schema.Schema, i int) cfile.WriterOptions {
-	c := s.Column(i)
-	return cfile.WriterOptions{Column: c.Name, Type: c.Type, Nullable: c.Nullable, Encoding: c.Encoding,
-		Compression: c.Compression, BlockSize: c.BlockSize, ValueIndex: i == 0 && s.NumKey() == 1}
-}
-
 func (w *fileWriter) writeColumn(i int) error {
 	at := w.out.size()
 	c := w.o.Schema.Column(i)
-	cw, err := cfile.NewWriter(w.out, columnOptions(w.o.Schema, i))
+	cw, err := cfile.NewWriter(w.out, w.o.column(i))
 	if err != nil {
 		return err
 	}
@@ -133,8 +126,7 @@ func (w *fileWriter) writeTimes() error {
 		return err
 	}
 	at := w.out.size()
-	cw, err := cfile.NewWriter(w.out, cfile.WriterOptions{Column: "insert times", Type: schema.Int64,
-		Encoding: schema.EncodingBitShuffle, NoZones: true})
+	cw, err := cfile.NewWriter(w.out, w.o.numbers("insert times", schema.Int64))
 	if err != nil {
 		return err
 	}

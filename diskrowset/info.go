@@ -18,8 +18,9 @@ type ColumnInfo struct {
 	Encoding    schema.Encoding
 	Compression schema.Compression
 	Pages       int
-	Bytes       int64 // of the column file
-	PlainBytes  int64 // of the cells before encoding; 0: unknown
+	Encodings   []cfile.PageEncoding // of the pages
+	Bytes       int64                // of the column file
+	PlainBytes  int64                // of the cells before encoding; 0: unknown
 }
 
 // Columns describes the columns of the rowset's schema. It reads footers and indexes.
@@ -40,6 +41,9 @@ func (s *RowSet) Columns(ctx context.Context) ([]ColumnInfo, error) {
 		}
 		out[i] = ColumnInfo{Column: out[i].Column, Stored: true, Encoding: d.reader.Encoding(),
 			Compression: d.reader.Compression(), Pages: d.index.Pages(), Bytes: c.section.Length}
+		if out[i].Encodings, err = d.reader.PageEncodings(d.index); err != nil {
+			return nil, err
+		}
 		if b, ok := d.reader.Metadata(plainBytesKey); ok {
 			out[i].PlainBytes, _ = strconv.ParseInt(string(b), 10, 64)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/minikudu/minikudu/cfile"
 	"github.com/minikudu/minikudu/internal/binfmt"
 	"github.com/minikudu/minikudu/internal/cache"
 	"github.com/minikudu/minikudu/internal/filecache"
@@ -50,6 +51,8 @@ type WriterOptions struct {
 	TargetBytes int64
 	// NoFilters leaves the key filters out.
 	NoFilters bool
+	// KuduCompatible writes only encodings that Kudu reads.
+	KuduCompatible bool
 	// Horizon is the time below which insert times are stored as 0 (R8).
 	Horizon mvcc.Timestamp
 	// Throttle is called before n bytes are written and may wait; its error ends the
@@ -70,6 +73,27 @@ func (o WriterOptions) withDefaults() WriterOptions {
 		o.TargetBytes = DefaultTargetBytes
 	}
 	return o
+}
+
+// column returns how schema column i is written. A column without an encoding and a codec
+// of its own is written page by page as suits the page.
+func (o *WriterOptions) column(i int) cfile.WriterOptions {
+	c := o.Schema.Column(i)
+	w := cfile.WriterOptions{Column: c.Name, Type: c.Type, Nullable: c.Nullable, Encoding: c.Encoding,
+		Compression: c.Compression, BlockSize: c.BlockSize, ValueIndex: i == 0 && o.Schema.NumKey() == 1}
+	if !o.KuduCompatible && c.Encoding == schema.EncodingAuto && c.Compression == schema.CompressionDefault {
+		w.Encoding = schema.EncodingPaged
+	}
+	return w
+}
+
+// numbers returns how numbers beside the columns are written.
+func (o *WriterOptions) numbers(name string, typ schema.Type) cfile.WriterOptions {
+	w := cfile.WriterOptions{Column: name, Type: typ, Encoding: schema.EncodingPaged, NoZones: true}
+	if o.KuduCompatible {
+		w.Encoding = schema.EncodingBitShuffle
+	}
+	return w
 }
 
 // limit is the size no file may exceed: the target and a tenth.

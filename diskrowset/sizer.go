@@ -183,7 +183,7 @@ func (s *sizer) encoded(from, n int) (*estimate, error) {
 // encodeSample encodes the sampled cells of a column and returns how many they are and
 // their bytes before and after.
 func (s *sizer) encodeSample(col int, e *estimate) (rows, before, after float64, err error) {
-	cw, err := cfile.NewWriter(io.Discard, columnOptions(s.w.o.Schema, col))
+	cw, err := cfile.NewWriter(io.Discard, s.w.o.column(col))
 	if err != nil {
 		return 0, 0, 0, err
 	}

@@ -216,7 +216,7 @@ func TestRunsFind(t *testing.T) {
 func TestFormatExample(t *testing.T) {
 	src := kv(t, 3, col("val", schema.String), func(i int) schema.Value { return str("abc"[i : i+1]) })
 	st := newStore(t, src.schema)
-	st.one(src.at(4096))
+	st.one(src.at(4096), func(o *WriterOptions) { o.KuduCompatible = true })
 	b := st.read(dir + "/" + FileName(1))
 	const want = "0703" + "0480000000" + "0480000002" + "80208020" + "0102" + "14036b65790500000000" + "160376616c0800000000" +
 		"05" + "011440d401" + "01169402d401" + "0514e8032a" + "0516920422" + "0401b4046f" + "4100000055edf0a8" + "6d6b726f77736574"
