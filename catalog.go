@@ -27,6 +27,8 @@ type TableSpec struct {
 	// History is how long what was deleted or replaced can still be read: 0 stands for
 	// DefaultHistory, NoHistory for not at all.
 	History time.Duration
+	// KuduCompatible writes only encodings that Kudu reads. The default takes less space.
+	KuduCompatible bool
 }
 
 // history returns the effective retention, 0 for none.
@@ -66,7 +68,7 @@ func (db *DB) CreateTable(ctx context.Context, name string, spec TableSpec) (*Ta
 	if _, err := db.Table(name); err == nil {
 		return nil, fmt.Errorf("table %q: %w", name, ErrAlreadyPresent)
 	}
-	return db.addTable(ctx, name, sch, history)
+	return db.addTable(ctx, sch, &manifest.Table{Name: name, Retention: history, KuduCompatible: spec.KuduCompatible})
 }
 
 // schema returns the schema with ids assigned.
@@ -111,21 +113,21 @@ func checkName(thing, name string, max int) error {
 	return fmt.Errorf("%w: %s name: %s", ErrInvalidArgument, thing, reason)
 }
 
-// addTable writes a new table to the manifest and opens it.
-func (db *DB) addTable(ctx context.Context, name string, sch *schema.Schema, history time.Duration) (*Table, error) {
+// addTable writes a new table, of which the name and the options are given, to the manifest and opens it.
+func (db *DB) addTable(ctx context.Context, sch *schema.Schema, mt *manifest.Table) (*Table, error) {
 	s := db.manifest.State()
-	mt := &manifest.Table{ID: s.NextTable, Name: name, State: manifest.TableLive, NextColumn: schema.ColumnID(sch.Len()),
-		Limits: db.opts.Limits, Retention: history, Versions: []manifest.SchemaVersion{{Version: 1, At: db.clock.Now(), NumKey: sch.NumKey()}}}
+	mt.ID, mt.State, mt.NextColumn, mt.Limits = s.NextTable, manifest.TableLive, schema.ColumnID(sch.Len()), db.opts.Limits
+	mt.Versions = []manifest.SchemaVersion{{Version: 1, At: db.clock.Now(), NumKey: sch.NumKey()}}
 	for _, c := range sch.Columns() {
 		mt.Versions[0].Columns = append(mt.Versions[0].Columns, manifest.Column{Column: c})
 	}
 	tab := &manifest.Tablet{ID: s.NextTablet, Table: mt.ID, State: manifest.TabletLive}
 	if err := db.edit(ctx, &manifest.Edit{Tables: []*manifest.Table{mt}, AddTablets: []*manifest.Tablet{tab}}); err != nil {
-		return nil, fmt.Errorf("creating table %q: %w", name, err)
+		return nil, fmt.Errorf("creating table %q: %w", mt.Name, err)
 	}
-	opened, err := tablet.Open(db.tabletEnv(s, history), tablet.State{ID: tablet.ID(tab.ID), Schema: sch, SchemaVersion: 1})
+	opened, err := tablet.Open(db.tabletEnv(s, mt), tablet.State{ID: tablet.ID(tab.ID), Schema: sch, SchemaVersion: 1})
 	if err != nil {
-		return nil, fmt.Errorf("creating table %q: %w", name, err)
+		return nil, fmt.Errorf("creating table %q: %w", mt.Name, err)
 	}
 	t := newTable(db, mt, sch, opened)
 	db.setTables(append(append([]*Table(nil), db.tableList()...), t))

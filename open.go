@@ -317,7 +317,7 @@ func (db *DB) openTable(s *manifest.State, mt *manifest.Table, tab *manifest.Tab
 	for _, m := range s.RowSets[tab.ID] {
 		state.RowSets = append(state.RowSets, m)
 	}
-	t, err := tablet.Open(db.tabletEnv(s, mt.Retention), state)
+	t, err := tablet.Open(db.tabletEnv(s, mt), state)
 	if err != nil {
 		return nil, err
 	}
@@ -325,17 +325,18 @@ func (db *DB) openTable(s *manifest.State, mt *manifest.Table, tab *manifest.Tab
 }
 
 // tabletEnv is what a tablet gets of the store.
-func (db *DB) tabletEnv(s *manifest.State, history time.Duration) tablet.Env {
+func (db *DB) tabletEnv(s *manifest.State, mt *manifest.Table) tablet.Env {
 	dir := db.fs.Join(db.dir, dataName)
 	return tablet.Env{
-		Disk:      diskrowset.Env{FS: db.fs, Files: db.files, Pages: db.pages, Dir: dir, StoreID: s.Store},
-		Writer:    diskrowset.WriterOptions{FS: db.fs, Dir: dir, StoreID: s.Store, NewFile: db.newFile, TargetBytes: db.opts.RowSetBytes, Throttle: db.throttle},
+		Disk: diskrowset.Env{FS: db.fs, Files: db.files, Pages: db.pages, Dir: dir, StoreID: s.Store},
+		Writer: diskrowset.WriterOptions{FS: db.fs, Dir: dir, StoreID: s.Store, NewFile: db.newFile, TargetBytes: db.opts.RowSetBytes,
+			KuduCompatible: mt.KuduCompatible, Throttle: db.throttle},
 		NewRowSet: db.newRowSet,
 		SyncLog:   db.syncLog,
 		Visible:   db.snapshot,
 		Quiesce:   db.quiesce,
 		Publish:   db.publish,
-		Horizon:   func(raise func(mvcc.Timestamp)) { db.horizon(history, raise) },
+		Horizon:   func(raise func(mvcc.Timestamp)) { db.horizon(mt.Retention, raise) },
 		Replaying: func() bool { return !db.logStarted.Load() },
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/minikudu/minikudu/cfile"
 	"github.com/minikudu/minikudu/compaction"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
@@ -29,13 +30,17 @@ type TableStats struct {
 type ColumnStats struct {
 	Name        string
 	Type        string
-	Encoding    schema.Encoding    // of the newest rowset; EncodingAuto when there is none
-	Compression schema.Compression // likewise
+	Encoding    schema.Encoding    // of the newest rowset; EncodingAuto when there is none, EncodingPaged when each page has its own
+	Compression schema.Compression // likewise, none when each page has its own
 	Pages       int64
-	Bytes       int64   // encoded
-	PlainBytes  int64   // of the cells before encoding
-	Ratio       float64 // PlainBytes / Bytes, 0 without data
+	Encodings   []PageEncoding // of the pages, by encoding and compression
+	Bytes       int64          // encoded
+	PlainBytes  int64          // of the cells before encoding
+	Ratio       float64        // PlainBytes / Bytes, 0 without data
 }
+
+// PageEncoding says how many pages have an encoding and a codec.
+type PageEncoding = cfile.PageEncoding
 
 // Stats describes how the table is stored. It reads the footers of all rowsets.
 func (t *Table) Stats(ctx context.Context) (*TableStats, error) {
@@ -75,6 +80,7 @@ func (t *Table) Stats(ctx context.Context) (*TableStats, error) {
 				s := &out.Columns[i]
 				s.Encoding, s.Compression = c.Encoding, c.Compression
 				s.Pages += int64(c.Pages)
+				s.Encodings = cfile.AddPageEncodings(s.Encodings, c.Encodings...)
 				s.Bytes += c.Bytes
 				s.PlainBytes += c.PlainBytes
 				set.Bytes += c.Bytes

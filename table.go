@@ -31,6 +31,7 @@ type Table struct {
 	tablet    *tablet.Tablet
 	defaults  []int         // columns delivered when none are named: all but the generated id
 	history   time.Duration // retention, 0 for none
+	kudu      bool          // written as Kudu reads it
 
 	// Safe on their own.
 	dropped  atomic.Bool
@@ -41,7 +42,7 @@ type Table struct {
 }
 
 func newTable(db *DB, mt *manifest.Table, s *schema.Schema, t *tablet.Tablet) *Table {
-	tab := &Table{db: db, id: uint64(mt.ID), name: mt.Name, schema: s, version: mt.Current().Version, tablet: t, history: mt.Retention,
+	tab := &Table{db: db, id: uint64(mt.ID), name: mt.Name, schema: s, version: mt.Current().Version, tablet: t, history: mt.Retention, kudu: mt.KuduCompatible,
 		turn: newTurn(), planner: newPlanner(db.opts.RowSetBytes, time.Now())}
 	for i := range s.Len() {
 		tab.columnIDs = append(tab.columnIDs, s.Column(i).ID)
@@ -58,6 +59,9 @@ func (t *Table) Name() string { return t.name }
 
 // Schema returns the table's schema.
 func (t *Table) Schema() *schema.Schema { return t.schema }
+
+// KuduCompatible reports whether only encodings that Kudu reads are written.
+func (t *Table) KuduCompatible() bool { return t.kudu }
 
 // Rows returns the number of rows, from metadata alone.
 func (t *Table) Rows() int64 { return t.tablet.Rows() }
