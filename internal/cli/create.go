@@ -13,7 +13,7 @@ import (
 
 func (s *session) createCommand() *cobra.Command {
 	var columns, key, history string
-	var nonUnique bool
+	var nonUnique, kudu bool
 	c := &cobra.Command{
 		Use:   `create TABLE --columns "host string, ts unixtime_micros, usage double null" --key host,ts`,
 		Short: "Make a table",
@@ -22,7 +22,8 @@ func (s *session) createCommand() *cobra.Command {
 A column is: name type [null] [default V] [encoding E] [compression C] [page BYTES].
 Types: int8, int16, int32, int64, float, double, bool, string, varchar(N), binary,
 decimal(P,S), date, unixtime_micros. Encodings: auto, plain, bitshuffle, rle, dict,
-prefix. Compressions: default, none, lz4, snappy, zlib, zstd. A name that is not
+prefix. Compressions: default, none, lz4, snappy, zlib, zstd. With auto and default, each
+page of the column gets the encoding and codec that suit its values. A name that is not
 letters, digits and underscores is written in double quotes.
 
 What is deleted or replaced can be read for as long as --history says, with scan --as-of,
@@ -33,6 +34,7 @@ get --as-of and diff, and takes space on disk until a compaction after that.`,
 			if err != nil {
 				return err
 			}
+			spec.KuduCompatible = kudu
 			if spec.History, err = parseHistory(history); err != nil {
 				return err
 			}
@@ -42,6 +44,7 @@ get --as-of and diff, and takes space on disk until a compaction after that.`,
 	c.Flags().StringVar(&columns, "columns", "", "column definitions, separated by commas")
 	c.Flags().StringVar(&key, "key", "", "names of the primary key columns, separated by commas")
 	c.Flags().BoolVar(&nonUnique, "non-unique", false, "let rows share a key: adds the key column "+schema.AutoIncrementName)
+	c.Flags().BoolVar(&kudu, "kudu-compatible", false, "write column files that Kudu reads, which are larger")
 	registerHistory(c, &history)
 	return c
 }

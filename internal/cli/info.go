@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -95,9 +97,8 @@ func describe(t *minikudu.Table) description {
 	d := description{Table: t.Name(), Key: sch.KeyNames(), Unique: sch.AutoIncrement() < 0, History: formatHistory(t)}
 	for i := range sch.Len() {
 		c := sch.Column(i)
-		e := c.Encoding.Resolve(c.Kind())
-		cd := columnDescription{Name: c.Name, Type: c.TypeString(), Nullable: c.Nullable, Encoding: e.String(),
-			Compression: c.Compression.Resolve(e).String(), Page: c.BlockSize}
+		cd := columnDescription{Name: c.Name, Type: c.TypeString(), Nullable: c.Nullable, Page: c.BlockSize}
+		cd.Encoding, cd.Compression = stored(t, c)
 		if cd.Page == 0 {
 			cd.Page = defaultPage
 		}
@@ -111,6 +112,16 @@ func describe(t *minikudu.Table) description {
 		d.Columns = append(d.Columns, cd)
 	}
 	return d
+}
+
+// stored returns how a column is written: its own encoding and codec, or "auto" and
+// "default" where each page gets those that suit it.
+func stored(t *minikudu.Table, c *schema.Column) (encoding, compression string) {
+	e := c.Encoding.Resolve(c.Kind())
+	if !t.KuduCompatible() && c.Encoding == schema.EncodingAuto && c.Compression == schema.CompressionDefault {
+		return c.Encoding.String(), c.Compression.String()
+	}
+	return e.String(), c.Compression.Resolve(e).String()
 }
 
 func (s *session) printDescription(f format, t *minikudu.Table) error {
@@ -175,6 +186,39 @@ type columnStats struct {
 	Bytes       int64   `json:"bytes"`
 	PlainBytes  int64   `json:"plain_bytes"`
 	Ratio       float64 `json:"ratio"`
+
+	Encodings []pageEncoding `json:"encodings"` // of the pages
+}
+
+type pageEncoding struct {
+	Encoding    string `json:"encoding"`
+	Compression string `json:"compression"`
+	Pages       int64  `json:"pages"`
+}
+
+func pageEncodings(c *minikudu.ColumnStats) []pageEncoding {
+	out := []pageEncoding{}
+	for _, e := range c.Encodings {
+		out = append(out, pageEncoding{e.Encoding.String(), e.Compression.String(), e.Pages})
+	}
+	return out
+}
+
+// encodingNames lists the encodings of a column's pages, and the codecs.
+func encodingNames(c *minikudu.ColumnStats) (encodings, codecs string) {
+	if len(c.Encodings) == 0 {
+		return c.Encoding.String(), c.Compression.String()
+	}
+	var e, k []string
+	for _, p := range pageEncodings(c) {
+		if !slices.Contains(e, p.Encoding) {
+			e = append(e, p.Encoding)
+		}
+		if !slices.Contains(k, p.Compression) {
+			k = append(k, p.Compression)
+		}
+	}
+	return strings.Join(e, ", "), strings.Join(k, ", ")
 }
 
 func statsJSON(name string, st *minikudu.TableStats) tableStats {
@@ -182,7 +226,7 @@ func statsJSON(name string, st *minikudu.TableStats) tableStats {
 		Height: st.Height, Bytes: st.Bytes, Changes: st.ChangeBytes, History: st.HistoryBytes, Expired: st.ExpiredBytes}
 	for _, c := range st.Columns {
 		out.Columns = append(out.Columns, columnStats{c.Name, c.Type, c.Encoding.String(), c.Compression.String(), c.Pages, c.Bytes,
-			c.PlainBytes, c.Ratio})
+			c.PlainBytes, c.Ratio, pageEncodings(&c)})
 	}
 	return out
 }
@@ -197,7 +241,8 @@ func (s *session) printStats(st *minikudu.TableStats) error {
 	fmt.Fprintf(s.out, "history  %s, %s of it expired\n\n", size(st.HistoryBytes), size(st.ExpiredBytes))
 	l := newListing("column string, type string, encoding string, compression string, pages int64, bytes int64, plain_bytes int64, ratio string")
 	for _, c := range st.Columns {
-		l.add(c.Name, c.Type, c.Encoding.String(), c.Compression.String(), c.Pages, c.Bytes, c.PlainBytes, fmt.Sprintf("%.2f", c.Ratio))
+		encodings, codecs := encodingNames(&c)
+		l.add(c.Name, c.Type, encodings, codecs, c.Pages, c.Bytes, c.PlainBytes, fmt.Sprintf("%.2f", c.Ratio))
 	}
 	return s.print(format{"table"}, l)
 }
