@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
 
@@ -199,6 +200,22 @@ func BenchmarkCodecs(b *testing.B) {
 				if err := Decompress(got, packed, codec); err != nil {
 					b.Fatal(err)
 				}
+			}
+		})
+	}
+}
+
+// What a bubble used first serves others.
+func TestZstdInBubbles(t *testing.T) {
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			plain := bytes.Repeat([]byte("bubble "), 100)
+			b, err := Compress(nil, plain, schema.CompressionZstd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := Decompress(make([]byte, len(plain)), b, schema.CompressionZstd); err != nil {
+				t.Fatal(err)
 			}
 		})
 	}

@@ -2,42 +2,47 @@ package compress
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
 
-// The options are constant and valid, so an error is a bug of ours. Neither kind starts a
-// goroutine for whole-block calls; the collector drops idle ones.
+// One of each serves all goroutines, as many at a time as there are processors. They are
+// made, and the encoder is put to use once, when the program starts: they hand their state
+// around in channels, which would otherwise belong to the synctest bubble of whoever comes
+// first. Memory that is not used yet is not resident.
 var (
-	zstdEncoders = sync.Pool{New: func() any {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
-		if err != nil {
-			panic(fmt.Sprintf("compress: zstd encoder: %v", err))
-		}
-		return e
-	}}
-	zstdDecoders = sync.Pool{New: func() any {
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true),
-			zstd.WithDecoderMaxMemory(MaxPlain), zstd.WithDecoderLowmem(true))
-		if err != nil {
-			panic(fmt.Sprintf("compress: zstd decoder: %v", err))
-		}
-		return d
-	}}
+	zstdEncoder = newZstdEncoder()
+	zstdDecoder = newZstdDecoder()
 )
 
+// The options are constant and valid, so an error is a bug of ours. Neither kind starts a
+// goroutine for whole-block calls.
+func newZstdEncoder() *zstd.Encoder {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		panic(fmt.Sprintf("compress: zstd encoder: %v", err))
+	}
+	e.EncodeAll([]byte{0}, nil)
+	return e
+}
+
+func newZstdDecoder() *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(runtime.GOMAXPROCS(0)), zstd.WithDecodeAllCapLimit(true),
+		zstd.WithDecoderMaxMemory(MaxPlain), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		panic(fmt.Sprintf("compress: zstd decoder: %v", err))
+	}
+	return d
+}
+
 func appendZstd(dst, src []byte) ([]byte, error) {
-	e := zstdEncoders.Get().(*zstd.Encoder)
-	defer zstdEncoders.Put(e)
-	return e.EncodeAll(src, slices.Grow(dst, len(src)/2)), nil
+	return zstdEncoder.EncodeAll(src, slices.Grow(dst, len(src)/2)), nil
 }
 
 func decodeZstd(dst, src []byte) error {
-	d := zstdDecoders.Get().(*zstd.Decoder)
-	defer zstdDecoders.Put(d)
-	out, err := d.DecodeAll(src, dst[:0:len(dst)])
+	out, err := zstdDecoder.DecodeAll(src, dst[:0:len(dst)])
 	if err != nil {
 		return damaged("zstd: %v", err)
 	}
