@@ -33,7 +33,7 @@
 //	I1  Bytes of a block are the same on every machine.
 //	I2  Decode never panics, reads outside the block or loops without consuming input,
 //	    whatever the bytes.
-//	I3  Decode allocates no more than its Limits allow and, except for run lengths and
-//	    shared prefixes, no more than a constant times the length of the block.
+//	I3  Decode allocates no more than its Limits allow and, except for run lengths, shared
+//	    prefixes and numbers of no bits, no more than a constant times the length of the block.
 //	I4  Decode accepts what an Encoder of the same Format writes, and returns its rows.
 package encoding

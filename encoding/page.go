@@ -13,7 +13,7 @@ import (
 
 const (
 	pageHeader = 8
-	// maxPagePlain bounds what a compressed page claims to decompress to.
+	// maxPagePlain is the most a compressed page decompresses to.
 	maxPagePlain = 16 << 20
 )
 
@@ -41,11 +41,28 @@ func PageInfo(block []byte, kind schema.Kind) (h PageHeader, err error) {
 		return h, vfs.Corruptf("page with flags %#x", flags)
 	case h.Compression == schema.CompressionNone && uint64(size) != stored:
 		return h, vfs.Corruptf("page of %d bytes says it has %d", stored, size)
-	case h.Compression != schema.CompressionNone && size > maxPagePlain:
-		return h, vfs.Corruptf("page decompresses to %d bytes, at most %d allowed", size, maxPagePlain)
+	case h.Compression != schema.CompressionNone && uint64(size) > maxPlain(stored, h.Compression):
+		return h, vfs.Corruptf("page of %d bytes decompresses to %d, at most %d expected", stored, size, maxPlain(stored, h.Compression))
 	}
 	h.PlainSize = int(size)
 	return h, nil
+}
+
+// maxPlain returns the most bytes that so many compressed ones can stand for, so that no
+// more is allocated.
+func maxPlain(stored uint64, c schema.Compression) uint64 {
+	n := uint64(maxPagePlain)
+	switch c {
+	case schema.CompressionSnappy:
+		n = 64 * stored // a copy of three bytes stands for 64 at most
+	case schema.CompressionLZ4:
+		n = maxLZ4Expansion * stored
+	case schema.CompressionZlib:
+		n = 1032 * stored
+	case schema.CompressionZstd:
+		n = (stored/3 + 1) * (128 << 10) // blocks of 128 KiB with a header of three bytes
+	}
+	return min(n, maxPagePlain)
 }
 
 // pageSupports reports whether a page of a kind may have the encoding.

@@ -2,6 +2,7 @@ package encoding
 
 import (
 	"math"
+	"sync"
 
 	"github.com/minikudu/minikudu/internal/compress"
 	"github.com/minikudu/minikudu/schema"
@@ -23,15 +24,34 @@ type pageBuilder struct {
 	rate   float64 // bytes a value when the way was chosen
 	age    int     // pages since
 
+	*pageWork // while a page is made
+}
+
+// pageWork is the memory that making a page takes, shared by all encoders.
+type pageWork struct {
 	numbers  numberWriter
 	ints     []int64
 	distinct distinctWriter
 	decimal  decimalWriter
-	text     vector.Vector
 	prefix   prefixBuilder
 	body     []byte
 	sampled  []byte
 	packed   [2][]byte
+}
+
+var pageWorks = sync.Pool{New: func() any { return new(pageWork) }}
+
+// maxWork bounds the memory that is kept.
+const maxWork = 4 << 20
+
+func (b *pageBuilder) borrow() { b.pageWork = pageWorks.Get().(*pageWork) }
+
+func (b *pageBuilder) release() {
+	w := b.pageWork
+	b.pageWork = nil
+	if cap(w.body)+cap(w.sampled)+cap(w.packed[0])+cap(w.packed[1])+cap(w.prefix.entries) <= maxWork {
+		pageWorks.Put(w)
+	}
 }
 
 // way is a way to encode a page.
@@ -107,14 +127,16 @@ func (b *pageBuilder) ways() []way {
 
 // finish appends the page.
 func (b *pageBuilder) finish(dst []byte) []byte {
+	b.borrow()
+	defer b.release()
+	b.ints = b.ints[:0]
 	if b.dict != nil {
 		b.dict.settle()
-		b.ints = b.ints[:0]
 		for _, c := range b.dict.codes.vals {
 			b.ints = append(b.ints, int64(c))
 		}
 	} else if b.raw != nil && b.width <= 8 {
-		b.ints = appendInts(b.ints[:0], b.raw.buf, b.width)
+		b.ints = appendInts(b.ints, b.raw.buf, b.width)
 	}
 	values := float64(b.count() + 1)
 	if b.age++; b.age < keepPages && b.applies() {
@@ -305,7 +327,7 @@ func (b *dictBuilder) settle() {
 		return
 	}
 	n := len(b.codes.vals)
-	if n > 0 && 2*(b.words.count()-b.before) <= n {
+	if n > 0 && (2*(b.words.count()-b.before) <= n || b.textSize() > inflation*b.plain.limit) {
 		return
 	}
 	b.mode = modePlain
@@ -320,11 +342,25 @@ func (b *dictBuilder) settle() {
 	}
 }
 
+// inflation bounds the texts of a page that turns from words to texts, as a multiple of
+// its limit: a long word may be there many times.
+const inflation = 4
+
+// textSize returns the bytes of the page's values.
+func (b *dictBuilder) textSize() (n int) {
+	for _, c := range b.codes.vals {
+		n += len(b.words.word(int(c)))
+	}
+	return n
+}
+
 // appendWords appends the dictionary as a page of texts, if there is one.
 func (b *pageBuilder) appendWords(dst []byte) ([]byte, bool) {
 	if b.dict.words.count() == 0 {
 		return dst, false
 	}
+	b.borrow()
+	defer b.release()
 	plain, mode := b.dict.plain, b.dict.mode
 	b.dict.plain, b.dict.mode, b.nulls = b.dict.words, modePlain, b.nulls[:0]
 	dst = b.choose(dst, 1)
