@@ -780,3 +780,27 @@ func TestPageEncodings(t *testing.T) {
 		t.Errorf("counted %+v, found %+v in %d pages", counts, walked, s.Pages)
 	}
 }
+
+func TestEndPage(t *testing.T) {
+	var buf bytes.Buffer
+	w, err := NewWriter(&buf, WriterOptions{Type: schema.Int32, Encoding: schema.EncodingPaged})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int32(3) {
+		if err := w.Append(vector.FromFixed(schema.KindInt32, []int32{i, i}, nil)); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second ends nothing
+			if err := w.EndPage(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if s, err := w.Finish(); err != nil || s.Pages != 3 || s.Rows != 6 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if err := w.EndPage(); err != nil {
+		t.Error(err)
+	}
+}

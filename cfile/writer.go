@@ -162,6 +162,14 @@ func (w *Writer) Append(v *vector.Vector) error {
 	return w.failure()
 }
 
+// EndPage ends the open page, so that the cells that follow begin a new one.
+func (w *Writer) EndPage() error {
+	if w.err == nil && w.enc.Rows() > 0 {
+		w.err = w.closePage()
+	}
+	return w.failure()
+}
+
 func (w *Writer) failure() error {
 	if w.err == nil {
 		return nil

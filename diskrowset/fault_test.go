@@ -20,7 +20,7 @@ func TestWriteFaults(t *testing.T) {
 		// A failure to remove would itself leave a file behind.
 		fs.SetHook(errorfs.Fail(errFault, n, n, errorfs.Ops(errorfs.OpCreate, errorfs.OpWrite, errorfs.OpSync, errorfs.OpClose)))
 		o := st.options()
-		o.FS, o.TargetBytes = fs, 16<<10
+		o.FS, o.TargetBytes = fs, 6<<10
 		all, err := Write(bg, src, o)
 		names, _ := st.fs.List(dir)
 		if err == nil {

@@ -15,6 +15,7 @@ const (
 	// What a file takes beside the rows' own bytes.
 	fileOverhead   = 512
 	columnOverhead = 400
+	pageOverhead   = 48
 
 	// bytesPerFilterKey is what a key takes in a filter.
 	bytesPerFilterKey = 1.3
@@ -183,20 +184,32 @@ func (s *sizer) encoded(from, n int) (*estimate, error) {
 // encodeSample encodes the sampled cells of a column and returns how many they are and
 // their bytes before and after.
 func (s *sizer) encodeSample(col int, e *estimate) (rows, before, after float64, err error) {
-	cw, err := cfile.NewWriter(io.Discard, s.w.o.column(col))
+	o := s.w.o.column(col)
+	cw, err := cfile.NewWriter(io.Discard, o)
 	if err != nil {
 		return 0, 0, 0, err
 	}
+	// Differences between the pieces are not the column's, so that each is a page. Texts
+	// are compressed with what comes before.
+	apart := o.Encoding == schema.EncodingPaged && o.Type.Kind() != schema.KindBytes
 	err = s.sample(col, e, func(_, _ int, v *vector.Vector) error {
 		rows += float64(v.Len())
 		before += float64(plainBytes(v))
-		return cw.Append(v)
+		err := cw.Append(v)
+		if err == nil && apart {
+			err = cw.EndPage()
+		}
+		return err
 	})
 	if err != nil {
 		return 0, 0, 0, err
 	}
 	sum, err := cw.Finish()
-	return rows, before, float64(max(sum.Bytes-columnOverhead, 1)), err
+	overhead := int64(columnOverhead)
+	if apart {
+		overhead += int64(sum.Pages * pageOverhead)
+	}
+	return rows, before, float64(max(sum.Bytes-overhead, 1)), err
 }
 
 // sample gives fn cells of a column from each place of the estimate; rows is how many

@@ -227,3 +227,21 @@ func TestFormatExample(t *testing.T) {
 		t.Errorf("filter directory %s", got)
 	}
 }
+
+// TestRollingOfSeries: columns that are small by their differences do not make the first
+// file small.
+func TestRollingOfSeries(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	at := 0
+	src := kv(t, 200_000, col("at", schema.Int64), func(int) schema.Value {
+		at += 1000 + rnd.IntN(100)
+		return i64(at)
+	})
+	st := newStore(t, src.schema)
+	const target = 256 << 10
+	sets := st.write(src, func(o *WriterOptions) { o.TargetBytes, o.NoFilters = target, true })
+	if n := sets[0].meta.EncodedBytes(); len(sets) == 1 && n < target/4 || len(sets) > 1 && n < target*2/3 {
+		t.Errorf("%d files, the first of %d bytes, want %d", len(sets), n, target)
+	}
+	t.Logf("%d files, the first of %d bytes", len(sets), sets[0].meta.EncodedBytes())
+}

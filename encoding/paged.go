@@ -108,6 +108,18 @@ func newPageBuilder(o EncoderOptions) *pageBuilder {
 	return b
 }
 
+// size guesses: texts are taken as they are, other values as small as those of the page
+// before, and of the first page as an eighth of their plain bytes.
+func (b *pageBuilder) size() int {
+	switch {
+	case b.dict != nil:
+		return b.builder.size()
+	case b.rate == 0:
+		return b.builder.size() / 8
+	}
+	return int(b.rate * float64(b.count()+1))
+}
+
 // ways returns the ways to encode the present page.
 func (b *pageBuilder) ways() []way {
 	switch {
