@@ -127,7 +127,7 @@ func TestC40Item72ScanAcrossFlushAndCompaction(t *testing.T) {
 			t.Run(fmt.Sprint(c.name, ", order ", order), func(t *testing.T) {
 				d := &during{story: newStory(), mem: vfs.NewMem()}
 				var err error
-				d.db, err = minikudu.Open("store", &minikudu.Options{FS: d.mem, RowSetBytes: 64 << 10, Durability: minikudu.NoSync})
+				d.db, err = minikudu.Open("store", &minikudu.Options{FS: d.mem, RowSetBytes: 16 << 10, Durability: minikudu.NoSync})
 				fatal(t, err)
 				defer mustClose(t, d.db)
 				d.tab, err = d.db.CreateTable(ctx, "a", changeSpec())
