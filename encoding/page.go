@@ -135,7 +135,7 @@ func (d *decoder) page(dst *vector.Vector, block []byte) (Header, error) {
 func appendPage(dst, body []byte, e schema.Encoding, c schema.Compression) []byte {
 	at := len(dst)
 	dst = append(dst, byte(e), byte(c), 0, 0)
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(min(len(body), math.MaxUint32)))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(min(uint64(len(body)), math.MaxUint32)))
 	if c != schema.CompressionNone && len(body) <= maxPagePlain {
 		out, err := compress.Compress(dst, body, c)
 		if err == nil && len(out)-len(dst) < len(body) {
