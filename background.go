@@ -52,6 +52,7 @@ type step struct {
 	table   *Table
 	reason  string
 	score   float64
+	rotate  bool               // flush the memory rowset that takes writes
 	rowset  *diskrowset.RowSet // whose changes are flushed or merged
 	columns []int              // of a major delta compaction; nil: those that changed
 	plan    *mergePlan         // of a merge
@@ -203,7 +204,9 @@ func compacts(k compaction.Kind) bool { return k != compaction.Flush && k != com
 func (db *DB) do(ctx context.Context, s *step) error {
 	switch s.kind {
 	case compaction.Flush:
-		db.rotate(s.table)
+		if s.rotate {
+			db.rotate(s.table)
+		}
 		return db.flushOne(ctx, s.table, s.reason)
 	case compaction.FlushDeltas:
 		return db.flushDeltas(ctx, s.table, s.rowset, s.reason)
@@ -322,7 +325,7 @@ func (b *background) addFlushes(c *candidates, t *Table, add func(s *step, first
 		first, gain, reason = m.Oldest, float64(max(limit, m.Bytes)), "size" // nothing else is more urgent
 	}
 	if first > 0 {
-		add(&step{kind: compaction.Flush, table: t, reason: reason}, first, compaction.Op{Runnable: true, Memory: m.Bytes - m.DeltaBytes, Gain: gain})
+		add(&step{kind: compaction.Flush, table: t, reason: reason, rotate: m.Rotated == 0}, first, compaction.Op{Runnable: true, Memory: m.Bytes - m.DeltaBytes, Gain: gain})
 	}
 	if m.DeltaBytes == 0 {
 		return

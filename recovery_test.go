@@ -338,9 +338,9 @@ func reopenWith(t *testing.T, f *vfs.Mem, j *journal, p promise) *vfs.Mem {
 	return f
 }
 
-// roomy are options under which nothing is flushed unless asked, and the log has one segment.
+// roomy are options under which nothing is flushed or merged unless asked, and the log has one segment.
 func roomy(fs vfs.FS) *minikudu.Options {
-	return &minikudu.Options{FS: fs, MemoryBudget: 8 << 20, FlushBytes: 1 << 20, LogBytes: 64 << 20}
+	return &minikudu.Options{FS: fs, MemoryBudget: 8 << 20, FlushBytes: 1 << 20, LogBytes: 64 << 20, CompactionWorkers: -1}
 }
 
 func flushTable(t *testing.T, db *minikudu.DB, name string) {
