@@ -704,11 +704,11 @@ func TestStructs(t *testing.T) {
 
 // Timestamps of commits increase over clock steps backward and restarts.
 func TestTimestampsIncrease(t *testing.T) {
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	r := newRig(t, minikudu.Options{Now: func() time.Time { return now }}, kvSpec())
+	clock := newClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	r := newRig(t, minikudu.Options{Now: clock.now}, kvSpec())
 	last := minikudu.Timestamp(0)
 	for i, step := range []time.Duration{0, time.Second, -time.Hour, time.Minute, 0, -24 * time.Hour} {
-		now = now.Add(step)
+		clock.pass(step)
 		res := r.insert([]any{i, i})
 		if res.Timestamp <= last {
 			t.Fatalf("commit %d at %d, after %d", i, res.Timestamp, last)

@@ -595,17 +595,14 @@ func TestItem54LivesInLayers(t *testing.T) {
 // clocked is a rig whose clock is set by hand.
 type clocked struct {
 	*rig
-	now time.Time
+	*clock
 }
 
 func newClocked(t testing.TB, o minikudu.Options, spec minikudu.TableSpec) *clocked {
-	c := &clocked{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	o.Now = func() time.Time { return c.now }
-	c.rig = newRig(t, o, spec)
-	return c
+	c := newClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	o.Now = c.now
+	return &clocked{newRig(t, o, spec), c}
 }
-
-func (c *clocked) pass(d time.Duration) { c.now = c.now.Add(d) }
 
 // expired fails unless a time is too old to be read.
 func (r *rig) expired(at minikudu.Timestamp) {
@@ -767,8 +764,8 @@ func TestItem70TimesThatCanBeRead(t *testing.T) {
 	first := c.insert([]any{1, 1}).Timestamp
 	c.asOf(first - 1)
 	c.asOf(first, row(1, 1))
-	if first.Time() != c.now {
-		t.Fatalf("commit at %v, the clock shows %v", first.Time(), c.now)
+	if first.Time() != c.now() {
+		t.Fatalf("commit at %v, the clock shows %v", first.Time(), c.now())
 	}
 	c.pass(time.Minute)
 	second := c.do(minikudu.OpUpdate, kv(1, 2)).Timestamp
@@ -776,9 +773,9 @@ func TestItem70TimesThatCanBeRead(t *testing.T) {
 	c.asOf(first, row(1, 1))
 	c.diff(first, 0, "[1 2]")
 	c.expired(first - 1)
-	c.asOf(minikudu.TimestampAt(c.now), row(1, 2))
+	c.asOf(minikudu.TimestampAt(c.now()), row(1, 2))
 	for _, ahead := range []time.Duration{time.Microsecond, time.Hour, 100 * 365 * 24 * time.Hour} {
-		at := minikudu.TimestampAt(c.now.Add(ahead))
+		at := minikudu.TimestampAt(c.now().Add(ahead))
 		_, get := c.tab.GetAsOf(ctx, at, 1)
 		_, snapshot := c.db.SnapshotAt(at)
 		_, pin := c.db.Pin(ctx, "future", at)

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/minikudu/minikudu"
 	"github.com/minikudu/minikudu/internal/testkit"
@@ -202,6 +204,19 @@ func column[T any](rows [][]any, i int) []T {
 	}
 	return out
 }
+
+// clock is a clock that is set by hand.
+type clock struct{ nanos atomic.Int64 }
+
+func newClock(t time.Time) *clock {
+	c := &clock{}
+	c.nanos.Store(t.UnixNano())
+	return c
+}
+
+func (c *clock) now() time.Time { return time.Unix(0, c.nanos.Load()).UTC() }
+
+func (c *clock) pass(d time.Duration) { c.nanos.Add(int64(d)) }
 
 // files returns the names of everything in the store, by directory.
 func (r *rig) files() []string {

@@ -107,10 +107,10 @@ func TestHeldSnapshotThroughEverything(t *testing.T) {
 // What is older than the table's history is refused, unless a snapshot or pin holds it; a
 // pin holds it over restarts.
 func TestHistoryExpires(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	clock := newClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	spec := kvSpec()
 	spec.History = time.Minute
-	r := newRig(t, minikudu.Options{Now: func() time.Time { return now }}, spec)
+	r := newRig(t, minikudu.Options{Now: clock.now}, spec)
 	first := r.insert([]any{1, 1}).Timestamp
 	if _, err := r.db.Pin(ctx, "first", first); err != nil {
 		t.Fatal(err)
@@ -119,9 +119,9 @@ func TestHistoryExpires(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := asOf(t, r.tab, first)
-	now = now.Add(time.Second)
+	clock.pass(time.Second)
 	r.do(minikudu.OpUpdate, map[string]any{"key": 1, "val": 2})
-	now = now.Add(time.Hour)
+	clock.pass(time.Hour)
 	second := r.do(minikudu.OpUpdate, map[string]any{"key": 1, "val": 3}).Timestamp
 	for _, step := range []func(){func() {}, r.flush, func() { r.compact() }, r.restart, func() { r.compact() }} {
 		step()
@@ -146,17 +146,17 @@ func TestHistoryExpires(t *testing.T) {
 	if _, err := r.tab.GetAsOf(ctx, first, 1); !errors.Is(err, minikudu.ErrHistoryExpired) {
 		t.Fatal(err)
 	}
-	if _, err := r.db.SnapshotAt(minikudu.TimestampAt(now.Add(time.Second))); !errors.Is(err, minikudu.ErrInvalidArgument) {
+	if _, err := r.db.SnapshotAt(minikudu.TimestampAt(clock.now().Add(time.Second))); !errors.Is(err, minikudu.ErrInvalidArgument) {
 		t.Fatal(err)
 	}
 }
 
 // History that only a reader keeps is counted.
 func TestPinnedHistoryIsCounted(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	clock := newClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	spec := kvSpec()
 	spec.History = time.Minute
-	r := newRig(t, minikudu.Options{Now: func() time.Time { return now }}, spec)
+	r := newRig(t, minikudu.Options{Now: clock.now}, spec)
 	at := r.insert([]any{1, 1}).Timestamp
 	if _, err := r.db.Pin(ctx, "p", at); err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func TestPinnedHistoryIsCounted(t *testing.T) {
 	if m := r.db.Metrics(); m.HistoryBytes == 0 || m.PinnedBytes != 0 || m.OldestReader >= time.Minute {
 		t.Fatalf("%+v", m)
 	}
-	now = now.Add(time.Hour)
+	clock.pass(time.Hour)
 	r.insert([]any{2, 2})
 	r.compact()
 	if m := r.db.Metrics(); m.PinnedBytes == 0 || m.PinnedBytes > m.HistoryBytes || m.OldestReader < time.Hour {

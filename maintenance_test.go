@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -641,10 +642,21 @@ func TestHistoryGoesByItself(t *testing.T) {
 // What is in memory for long is flushed however little it is, rows and changes of rows.
 func TestOldStoresAreFlushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var reasons []string
+		note := func(reason string) {
+			mu.Lock()
+			defer mu.Unlock()
+			reasons = append(reasons, reason)
+		}
+		noted := func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(reasons)
+		}
 		o := minikudu.Options{FS: vfs.NewMem(), Events: &minikudu.EventListener{
-			FlushEnd:      func(i minikudu.FlushInfo) { reasons = append(reasons, "rows: "+i.Reason) },
-			DeltaFlushEnd: func(i minikudu.DeltaFlushInfo) { reasons = append(reasons, "changes: "+i.Reason) },
+			FlushEnd:      func(i minikudu.FlushInfo) { note("rows: " + i.Reason) },
+			DeltaFlushEnd: func(i minikudu.DeltaFlushInfo) { note("changes: " + i.Reason) },
 		}}
 		db := mustOpen(t, "store", &o)
 		defer mustClose(t, db)
@@ -657,13 +669,14 @@ func TestOldStoresAreFlushed(t *testing.T) {
 			_, err = db.Commit(ctx, &b, nil)
 			fatal(t, err)
 			time.Sleep(100 * time.Second)
-			if synctest.Wait(); len(reasons) != k {
-				t.Fatalf("flushed too early: %v", reasons)
+			synctest.Wait()
+			if early := noted(); len(early) != k {
+				t.Fatalf("flushed too early: %v", early)
 			}
 			time.Sleep(time.Minute)
 			synctest.Wait()
 		}
-		if len(reasons) != 2 || reasons[0] != "rows: age" || reasons[1] != "changes: age" || db.Metrics().MemoryBytes != 0 {
+		if reasons := noted(); len(reasons) != 2 || reasons[0] != "rows: age" || reasons[1] != "changes: age" || db.Metrics().MemoryBytes != 0 {
 			t.Fatalf("flushes: %v, %d bytes in memory", reasons, db.Metrics().MemoryBytes)
 		}
 	})

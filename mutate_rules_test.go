@@ -524,7 +524,7 @@ func TestR8HorizonIsDurableBeforeHistoryGoes(t *testing.T) {
 			mem := vfs.NewMem()
 			fs := errorfs.Wrap(mem)
 			c := newClocked(t, minikudu.Options{FS: fs}, kvSpec())
-			early := c.now
+			early := c.now()
 			first := c.insert([]any{1, 1}, []any{2, 2}).Timestamp
 			if name != "flush" {
 				c.flush()
@@ -548,8 +548,8 @@ func TestR8HorizonIsDurableBeforeHistoryGoes(t *testing.T) {
 			all = append(all, mem.KillClone(), mem.CrashClone(vfs.CrashOptions{}))
 			refused := 0
 			for i, m := range all {
-				again := &clocked{now: early}
-				again.rig = &rig{TB: t, fs: m, opts: minikudu.Options{FS: m, Now: func() time.Time { return again.now }}, name: "t"}
+				again := &clocked{clock: newClock(early)}
+				again.rig = &rig{TB: t, fs: m, opts: minikudu.Options{FS: m, Now: again.now}, name: "t"}
 				again.reopen()
 				again.is(row(1, 10), row(3, 3))
 				expired := 0

@@ -485,9 +485,9 @@ func TestR10LogBelowAWatermark(t *testing.T) {
 func TestR10TimestampsRiseOverARestart(t *testing.T) {
 	for _, flushed := range []bool{false, true} {
 		mem, j := vfs.NewMem(), newJournal()
-		now := time.Now()
+		clock := newClock(time.Now())
 		o := roomy(mem)
-		o.Now = func() time.Time { return now }
+		o.Now = clock.now
 		db := mustOpen(t, "store", o)
 		fatal(t, j.create(db, "a"))
 		tab, err := db.Table("a")
@@ -507,7 +507,7 @@ func TestR10TimestampsRiseOverARestart(t *testing.T) {
 		}
 		f := mem.KillClone()
 		mustClose(t, db)
-		now = now.Add(-time.Hour)
+		clock.pass(-time.Hour)
 		o.FS = f
 		db = mustOpen(t, "store", o)
 		if next := commit(db, 2); next <= last {

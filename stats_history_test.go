@@ -11,10 +11,10 @@ import (
 
 // History that takes space is counted, and that it has expired once its time is over.
 func TestStatsOfHistory(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	clock := newClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	spec := kvSpec()
 	spec.History = time.Minute
-	r := newRig(t, minikudu.Options{Now: func() time.Time { return now }}, spec)
+	r := newRig(t, minikudu.Options{Now: clock.now}, spec)
 	check := func(changes, history, expired bool) {
 		t.Helper()
 		st, err := r.tab.Stats(ctx)
@@ -45,7 +45,7 @@ func TestStatsOfHistory(t *testing.T) {
 	r.insert([]any{2, 2})
 	compact() // merges two rowsets
 	check(false, true, false)
-	now = now.Add(2 * time.Minute)
+	clock.pass(2 * time.Minute)
 	r.insert([]any{4, 4})
 	check(false, true, true)
 	compact()
@@ -54,15 +54,15 @@ func TestStatsOfHistory(t *testing.T) {
 
 // An error about a time names it so that people can read it.
 func TestErrorsNameTimes(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	r := newRig(t, minikudu.Options{Now: func() time.Time { return now }}, kvSpec())
+	clock := newClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	r := newRig(t, minikudu.Options{Now: clock.now}, kvSpec())
 	r.insert([]any{1, 1})
 	for at, want := range map[time.Time]struct {
 		err  error
 		text string
 	}{
-		now.Add(time.Hour):  {minikudu.ErrInvalidArgument, "(2026-01-02T04:04:05Z), in the future: it is "},
-		now.Add(-time.Hour): {minikudu.ErrHistoryExpired, "(2026-01-02T02:04:05Z), history begins at "},
+		clock.now().Add(time.Hour):  {minikudu.ErrInvalidArgument, "(2026-01-02T04:04:05Z), in the future: it is "},
+		clock.now().Add(-time.Hour): {minikudu.ErrHistoryExpired, "(2026-01-02T02:04:05Z), history begins at "},
 	} {
 		_, err := r.tab.GetAsOf(ctx, minikudu.TimestampAt(at), 1)
 		if !errors.Is(err, want.err) || !strings.Contains(err.Error(), want.text) {
