@@ -285,7 +285,7 @@ func TestC56DroppedFilesGoWithTheirLastReader(t *testing.T) {
 
 func waitFor(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for range 500 {
+	for range 10_000 {
 		if done() {
 			return
 		}

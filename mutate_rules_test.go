@@ -360,15 +360,16 @@ func TestItem69ReadOfThePresentWaitsForNoOne(t *testing.T) {
 	fs := errorfs.Wrap(vfs.NewMem())
 	c := newClocked(t, minikudu.Options{FS: fs}, kvSpec())
 	c.insert([]any{1, 1})
-	stuck, free := make(chan struct{}), make(chan struct{})
-	var once sync.Once
+	free := make(chan struct{})
+	release := sync.OnceFunc(func() { close(free) })
+	defer release() // when the test fails too
 	fs.SetHook(func(call errorfs.Call) error {
 		if call.Op == errorfs.OpSync && call.Kind == vfs.KindLog {
-			once.Do(func() { close(stuck) })
 			<-free
 		}
 		return nil
 	})
+	before := c.db.Metrics().Commits
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		var b minikudu.WriteBatch
@@ -377,11 +378,11 @@ func TestItem69ReadOfThePresentWaitsForNoOne(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	<-stuck // logged, not durable
-	c.pass(time.Second)
+	waitFor(t, "the commit in memory", func() bool { return c.db.Metrics().Commits > before })
+	c.pass(time.Second) // it is logged, not durable
 	at := c.db.Now()
 	c.asOf(at, row(1, 1), row(2, 2))
-	close(free)
+	release()
 	writer.Wait()
 	fs.SetHook(nil)
 	c.pass(-time.Second) // the clock falls back
