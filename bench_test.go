@@ -235,3 +235,22 @@ func BenchmarkOpen(b *testing.B) {
 		mustClose(b, mustOpen(b, dir, nil))
 	}
 }
+
+// BenchmarkReplay opens a store whose rows are all in the log.
+func BenchmarkReplay(b *testing.B) {
+	rows := min(benchRows(), 400_000)
+	dir, o := b.TempDir(), &minikudu.Options{Durability: minikudu.NoSync, FlushBytes: 256 << 20, LogBytes: 1 << 30}
+	db := mustOpen(b, dir, o)
+	tab, names := benchTable(b, db)
+	load(b, db, tab, names, metricsBatches(rows))
+	mustClose(b, db)
+	b.ReportAllocs()
+	for b.Loop() {
+		db := mustOpen(b, dir, o)
+		if tab, err := db.Table("cpu"); err != nil || tab.Rows() != int64(rows) {
+			b.Fatalf("%v, %v", tab, err)
+		}
+		mustClose(b, db)
+	}
+	b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}

@@ -33,13 +33,13 @@ func TestItem71InsertsAtEachStepOfAFlush(t *testing.T) {
 	for k := range 1000 {
 		r.insert([]any{k, k})
 	}
-	next, inHook := 1000, false
+	next := 1000
+	var busy sync.Mutex
 	fs.SetHook(func(c errorfs.Call) error {
-		if inHook || !flushStep(c) {
+		if !flushStep(c) || !busy.TryLock() {
 			return nil
 		}
-		inHook = true
-		defer func() { inHook = false }()
+		defer busy.Unlock()
 		r.insert([]any{next, next})
 		next++
 		var b minikudu.WriteBatch
@@ -62,6 +62,8 @@ func TestItem71InsertsAtEachStepOfAFlush(t *testing.T) {
 	})
 	r.flush()
 	fs.SetHook(nil)
+	busy.Lock() // until a call of the background has ended
+	defer busy.Unlock()
 	if next < 1006 {
 		t.Fatalf("the flush had only %d steps", next-1000)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/minikudu/minikudu/internal/testkit"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vfs"
+	"github.com/minikudu/minikudu/vfs/errorfs"
 )
 
 // rig is a store in memory with a table, for tests that flush it and open it again.
@@ -152,6 +154,29 @@ func eachWayWith(t *testing.T, o minikudu.Options, spec minikudu.TableSpec, rows
 
 // show returns a row as text that tells nil from "" and NaN from 0.
 func show(row []any) string { return fmt.Sprintf("%#v", row) }
+
+// watch calls see at each call that writes, one at a time, until stop is called: log files
+// are made and others removed in the background too.
+func watch(fs *errorfs.FS, see func(errorfs.Call)) (stop func()) {
+	var mu sync.Mutex
+	over := false
+	fs.SetHook(func(c errorfs.Call) error {
+		if c.Op.Writes() {
+			mu.Lock()
+			defer mu.Unlock()
+			if !over {
+				see(c)
+			}
+		}
+		return nil
+	})
+	return func() {
+		fs.SetHook(nil)
+		mu.Lock()
+		defer mu.Unlock()
+		over = true
+	}
+}
 
 // sameSet fails unless both have the same rows in whatever order.
 func sameSet(t testing.TB, what string, got, want [][]any) {

@@ -98,17 +98,9 @@ func moments(t testing.TB, o *minikudu.Options, clone func(*vfs.Mem, errorfs.Cal
 	mem, j := vfs.NewMem(), newJournal()
 	wrapped := errorfs.Wrap(mem)
 	var out []moment
-	taken := make(chan struct{}, 1)
-	wrapped.SetHook(func(c errorfs.Call) error {
-		if c.Op.Writes() {
-			taken <- struct{}{}
-			out = append(out, moment{c, clone(mem, c), j.clone()})
-			<-taken
-		}
-		return nil
-	})
+	stop := watch(wrapped, func(c errorfs.Call) { out = append(out, moment{c, clone(mem, c), j.clone()}) })
 	fatal(t, play(wrapped, j, o))
-	wrapped.SetHook(nil)
+	stop()
 	out = append(out, moment{errorfs.Call{Name: "the end"}, clone(mem, errorfs.Call{}), j.clone()})
 	return out
 }
@@ -238,16 +230,11 @@ func TestR10CrashDuringReplayAndItsFlushes(t *testing.T) {
 			var all []moment
 			mem := base.KillClone()
 			wrapped := errorfs.Wrap(mem)
-			wrapped.SetHook(func(call errorfs.Call) error {
-				if call.Op.Writes() {
-					all = append(all, moment{call, c.clone(mem, uint64(call.N)), j})
-				}
-				return nil
-			})
+			stop := watch(wrapped, func(call errorfs.Call) { all = append(all, moment{call, c.clone(mem, uint64(call.N)), j}) })
 			flushes := 0
 			o := tiny(wrapped)
 			o.FlushBytes = 40 << 10
-			o.Events = &minikudu.EventListener{Replayed: func(i minikudu.ReplayInfo) { flushes = i.Flushes; wrapped.SetHook(nil) }}
+			o.Events = &minikudu.EventListener{Replayed: func(i minikudu.ReplayInfo) { flushes = i.Flushes; stop() }}
 			db := mustOpen(t, "store", o)
 			fatal(t, j.check(db, durable))
 			mustClose(t, db)

@@ -51,13 +51,12 @@ func TestHeldSnapshotThroughEverything(t *testing.T) {
 	at := s.Timestamp()
 	want := asOf(t, r.tab, at)
 	calls := 0
-	fs.SetHook(func(c errorfs.Call) error {
-		if c.Op.Writes() && (c.Kind == vfs.KindRowSet || c.Kind == vfs.KindDelta || c.Kind == vfs.KindManifest) {
+	stop := watch(fs, func(c errorfs.Call) {
+		if c.Kind == vfs.KindRowSet || c.Kind == vfs.KindDelta || c.Kind == vfs.KindManifest {
 			if calls++; calls%5 == 0 && fmt.Sprint(scanRows(t, r.tab, minikudu.Query{AsOf: at, Order: minikudu.KeyOrder})) != want {
 				t.Errorf("at %s the snapshot is another", c)
 			}
 		}
-		return nil
 	})
 	update := func(v int64) {
 		t.Helper()
@@ -92,7 +91,7 @@ func TestHeldSnapshotThroughEverything(t *testing.T) {
 			t.Fatalf("after step %d the snapshot is another", i)
 		}
 	}
-	fs.SetHook(nil)
+	stop()
 	s.Close()
 	r.restart()
 	if asOf(t, r.tab, at) != want {

@@ -46,13 +46,16 @@ func (c ruleCase) check(t *testing.T) {
 		acted := false
 		var failure error
 		in := &instants{mem: d.mem, story: d.story, acked: true, clone: cl.clone}
-		var busy sync.Mutex
+		var busy sync.Mutex // held over the act; guards acted and failure
 		d.fs.SetHook(func(call errorfs.Call) error {
 			_ = in.hook(call)
-			if c.act == nil || acted || call.Kind == vfs.KindLog || !call.Op.Writes() || !c.at(call) || !busy.TryLock() {
+			if c.act == nil || call.Kind == vfs.KindLog || !call.Op.Writes() || !c.at(call) || !busy.TryLock() {
 				return nil
 			}
 			defer busy.Unlock()
+			if acted {
+				return nil
+			}
 			acted = true
 			d.call = call
 			if failure = c.act(d); failure == nil {
@@ -60,8 +63,11 @@ func (c ruleCase) check(t *testing.T) {
 			}
 			return nil
 		})
-		err = errors.Join(c.job(d), failure)
+		err = c.job(d)
 		d.fs.SetHook(nil)
+		busy.Lock() // the act may be at a call of the background
+		err = errors.Join(err, failure)
+		busy.Unlock()
 		fatal(t, err)
 		if c.act != nil && !acted {
 			t.Fatalf("%s: nothing happened during the job", cl.name)
@@ -259,14 +265,9 @@ func TestItem117R2RejectedRowsAreNotReplayed(t *testing.T) {
 	r.insert([]any{2, 2}, []any{3, 3})
 	after := r.db.Now()
 	var all []*vfs.Mem
-	fs.SetHook(func(c errorfs.Call) error {
-		if c.Op.Writes() {
-			all = append(all, mem.KillClone())
-		}
-		return nil
-	})
+	stop := watch(fs, func(errorfs.Call) { all = append(all, mem.KillClone()) })
 	r.flush()
-	fs.SetHook(nil)
+	stop()
 	all = append(all, mem.KillClone())
 	for i, m := range all {
 		again := &rig{TB: t, fs: m, opts: minikudu.Options{FS: m}, name: "t"}
@@ -538,14 +539,13 @@ func TestR8HorizonIsDurableBeforeHistoryGoes(t *testing.T) {
 			c.pass(time.Hour)
 			c.do(minikudu.OpInsert, kv(3, 3))
 			var all []*vfs.Mem
-			fs.SetHook(func(call errorfs.Call) error {
-				if call.Op.Writes() && call.Kind != vfs.KindLog {
+			stop := watch(fs, func(call errorfs.Call) {
+				if call.Kind != vfs.KindLog {
 					all = append(all, mem.KillClone(), mem.CrashClone(vfs.CrashOptions{}))
 				}
-				return nil
 			})
 			job(c)
-			fs.SetHook(nil)
+			stop()
 			all = append(all, mem.KillClone(), mem.CrashClone(vfs.CrashOptions{}))
 			refused := 0
 			for i, m := range all {

@@ -366,15 +366,12 @@ func TestR4R5CrashAroundThePublicationOfAFlush(t *testing.T) {
 	}
 	var clones []*vfs.Mem
 	var calls []string
-	f.SetHook(func(c errorfs.Call) error {
-		if c.Op.Writes() {
-			clones = append(clones, mem.KillClone(), mem.CrashClone(vfs.CrashOptions{}))
-			calls = append(calls, c.String())
-		}
-		return nil
+	stop := watch(f, func(c errorfs.Call) {
+		clones = append(clones, mem.KillClone(), mem.CrashClone(vfs.CrashOptions{}))
+		calls = append(calls, c.String())
 	})
 	flushTable(t, db, "a")
-	f.SetHook(nil)
+	stop()
 	all := strings.Join(calls, "\n")
 	for _, want := range []string{"create store/data", "sync store/data", "write store/MANIFEST", "sync store/MANIFEST", "remove store/wal"} {
 		if !strings.Contains(all, want) {
