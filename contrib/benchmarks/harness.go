@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/pprof"
 	"slices"
 	"strings"
 )
@@ -172,8 +173,9 @@ func (t *truth) afterUpdates(n int) Answer {
 	return t.data.answer(&t.workload.Scans[t.workload.Rescan], t.workload.Update, changed)
 }
 
-// inProcess runs a job in a process of its own: this program again.
-func inProcess(dir string) func(Job) (Result, error) {
+// inProcess runs a job in a process of its own, this program again, and leaves its CPU
+// profile in a directory, unless that is "".
+func inProcess(dir, profiles string) func(Job) (Result, error) {
 	return func(job Job) (Result, error) {
 		var r Result
 		program, err := os.Executable()
@@ -186,6 +188,10 @@ func inProcess(dir string) func(Job) (Result, error) {
 		}
 		out := filepath.Join(dir, "result.json")
 		cmd := exec.Command(program, "-job", string(text), "-job-result", out)
+		if profiles != "" {
+			name := fmt.Sprintf("%s-%s-%s-%d.pprof", job.Workload, job.Peer, job.Phase, job.Round)
+			cmd.Args = append(cmd.Args, "-job-profile", filepath.Join(profiles, name))
+		}
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 		cmd.Env = os.Environ()
 		if strings.HasPrefix(job.Peer, "minikudu") {
@@ -202,12 +208,12 @@ func inProcess(dir string) func(Job) (Result, error) {
 }
 
 // runJob is the other side of inProcess.
-func runJob(text, out string) error {
+func runJob(text, out, profile string) error {
 	var job Job
 	if err := json.Unmarshal([]byte(text), &job); err != nil {
 		return err
 	}
-	r, err := runPhase(job)
+	r, err := profiled(profile, func() (Result, error) { return runPhase(job) })
 	if err != nil {
 		return err
 	}
@@ -216,4 +222,21 @@ func runJob(text, out string) error {
 		return err
 	}
 	return os.WriteFile(out, encoded, 0o666)
+}
+
+// profiled calls f and writes its CPU profile, unless the file is "".
+func profiled(file string, f func() (Result, error)) (Result, error) {
+	if file == "" {
+		return f()
+	}
+	w, err := os.Create(file)
+	if err != nil {
+		return Result{}, err
+	}
+	defer w.Close()
+	if err := pprof.StartCPUProfile(w); err != nil {
+		return Result{}, err
+	}
+	defer pprof.StopCPUProfile()
+	return f()
 }

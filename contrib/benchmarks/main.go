@@ -20,7 +20,8 @@ type flags struct {
 	budget                              int64
 	seconds, updateSeconds              float64
 	rows                                map[string]*int
-	job, jobResult                      string
+	profiles                            string
+	job, jobResult, jobProfile          string
 }
 
 func parseFlags() *flags {
@@ -40,8 +41,10 @@ func parseFlags() *flags {
 	for _, w := range workloads() {
 		o.rows[w.Name] = flag.Int("rows-"+w.Name, 0, fmt.Sprintf("rows of workload %s (default %d, -quick %d)", w.Name, w.Rows, w.Quick))
 	}
+	flag.StringVar(&o.profiles, "profiles", "", "directory for CPU profiles of every phase, which cost the measured store some percent")
 	flag.StringVar(&o.job, "job", "", "for the program's own use")
 	flag.StringVar(&o.jobResult, "job-result", "", "for the program's own use")
+	flag.StringVar(&o.jobProfile, "job-profile", "", "for the program's own use")
 	flag.Parse()
 	return o
 }
@@ -50,7 +53,7 @@ func main() {
 	o := parseFlags()
 	err := error(nil)
 	if o.job != "" {
-		err = runJob(o.job, o.jobResult)
+		err = runJob(o.job, o.jobResult, o.jobProfile)
 	} else {
 		err = runAll(o)
 	}
@@ -74,7 +77,7 @@ func pickNumber[T int | float64](given, usual, quick T, isQuick bool) T {
 // plan turns flags into what is to be done.
 func (o *flags) plan() (*Plan, error) {
 	p := &Plan{Rows: map[string]int{}, Rounds: o.rounds, Dir: o.dir, Source: o.flights, BatchRows: o.batch, Budget: o.budget << 20, Group: 128 << 10,
-		Log: os.Stderr, Run: inProcess(o.dir), Limits: Limits{Seconds: pickNumber(o.seconds, 1, 0.05, o.quick),
+		Log: os.Stderr, Run: inProcess(o.dir, o.profiles), Limits: Limits{Seconds: pickNumber(o.seconds, 1, 0.05, o.quick),
 			Updates:       pickNumber(o.updates, 100_000, 5000, o.quick),
 			UpdateSeconds: pickNumber(o.updateSeconds, 30, 1, o.quick)}}
 	for _, w := range workloads() {
@@ -113,8 +116,13 @@ func runAll(o *flags) error {
 	if o.out == "" {
 		return errors.New("-out is missing")
 	}
-	if err := os.MkdirAll(o.out, 0o777); err != nil {
-		return err
+	for _, dir := range []string{o.out, o.profiles} {
+		if dir == "" {
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return err
+		}
 	}
 	if o.dir == "" {
 		dir, err := os.MkdirTemp("", "minikudu-benchmarks")
