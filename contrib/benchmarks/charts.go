@@ -4,17 +4,13 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/minikudu/minikudu/contrib/benchmarks/internal/show"
 )
 
 // chart is horizontal bars: for each category one bar of each series.
@@ -25,15 +21,10 @@ type chart struct {
 	values            map[[2]int]spread // by category and series
 }
 
-// palette can be told apart with any eyes (Okabe and Ito).
-var palette = []color.RGBA{{0, 114, 178, 255}, {230, 159, 0, 255}, {0, 158, 115, 255}, {213, 94, 0, 255}, {86, 180, 233, 255}, {204, 121, 167, 255}}
-
 const (
 	barHeight   = 3.6 * vg.Millimeter
 	legendLine  = 5 * vg.Millimeter
-	chartWidth  = 210 * vg.Millimeter
 	chartBorder = 30 * vg.Millimeter // title and axis
-	textSize    = 3.2 * vg.Millimeter
 )
 
 func (c *chart) empty() bool { return len(c.values) == 0 }
@@ -64,10 +55,10 @@ func (c *chart) Plot(canvas draw.Canvas, p *plot.Plot) {
 		center := c.center(at, slot)
 		low, high := y(center-0.45*slot), y(center+0.45*slot)
 		left, right := x(p.X.Min), x(max(s.median, p.X.Min))
-		canvas.FillPolygon(palette[at[1]%len(palette)], canvas.ClipPolygonXY([]vg.Point{{X: left, Y: low}, {X: right, Y: low}, {X: right, Y: high}, {X: left, Y: high}}))
+		canvas.FillPolygon(show.Palette[at[1]%len(show.Palette)], canvas.ClipPolygonXY([]vg.Point{{X: left, Y: low}, {X: right, Y: low}, {X: right, Y: high}, {X: left, Y: high}}))
 		line := draw.LineStyle{Color: color.Gray{60}, Width: vg.Points(1)}
 		canvas.StrokeLine2(line, x(max(s.least, p.X.Min)), y(center), x(s.most), y(center))
-		canvas.FillText(style, vg.Point{X: x(max(s.most, s.median)) + vg.Points(3), Y: y(center)}, short(s.median))
+		canvas.FillText(style, vg.Point{X: x(max(s.most, s.median)) + vg.Points(3), Y: y(center)}, show.Short(s.median))
 	}
 }
 
@@ -90,16 +81,13 @@ func (c *chart) center(at [2]int, slot float64) float64 {
 func (c *chart) place(category int) float64 { return float64(len(c.categories) - 1 - category) }
 
 func (c *chart) plot() *plot.Plot {
-	p := plot.New()
-	p.Title.Text, p.X.Label.Text = c.title, c.axis
-	p.Title.TextStyle.Font.Size, p.X.Label.TextStyle.Font.Size = 1.3*textSize, textSize
-	p.X.Tick.Label.Font.Size, p.Y.Tick.Label.Font.Size = textSize, textSize
-	p.Title.Padding = vg.Points(6)
+	p := show.New(c.title)
+	p.X.Label.Text = c.axis
 	var log bool
 	p.X.Min, p.X.Max, log = c.limits()
-	p.X.Tick.Marker = plot.TickerFunc(shortTicks)
+	p.X.Tick.Marker = plot.TickerFunc(show.Ticks)
 	if log {
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.TickerFunc(decadeTicks)
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.TickerFunc(show.Decades)
 		p.X.Label.Text += " (logarithmic)"
 	}
 	p.Y.Min, p.Y.Max = -0.5, float64(len(c.categories))-0.5
@@ -116,32 +104,6 @@ func (c *chart) nameTicks() (ticks []plot.Tick) {
 	return ticks
 }
 
-func shortTicks(from, to float64) []plot.Tick {
-	ticks := plot.DefaultTicks{}.Ticks(from, to)
-	for i := range ticks {
-		if ticks[i].Label != "" {
-			ticks[i].Label = trimZeros(short(ticks[i].Value))
-		}
-	}
-	return ticks
-}
-
-// trimZeros turns 20.0 k into 20 k.
-func trimZeros(s string) string {
-	number, unit, _ := strings.Cut(s, " ")
-	if strings.Contains(number, ".") {
-		number = strings.TrimRight(strings.TrimRight(number, "0"), ".")
-	}
-	return strings.TrimSpace(number + " " + unit)
-}
-
-func decadeTicks(from, to float64) (ticks []plot.Tick) {
-	for v := math.Pow(10, math.Ceil(math.Log10(from)-1e-9)); v <= to; v *= 10 {
-		ticks = append(ticks, plot.Tick{Value: v, Label: trimZeros(short(v))})
-	}
-	return ticks
-}
-
 // draw draws chart and legend; the legend stands below, so that it covers nothing.
 func (c *chart) draw(canvas vg.CanvasSizer) {
 	dc := draw.New(canvas)
@@ -149,10 +111,10 @@ func (c *chart) draw(canvas vg.CanvasSizer) {
 	if legendHeight > 0 {
 		legend := plot.NewLegend()
 		legend.Left, legend.Top = true, true
-		legend.TextStyle.Font.Size = textSize
+		legend.TextStyle.Font.Size = show.TextSize
 		legend.ThumbnailWidth, legend.Padding = 4*vg.Millimeter, 1*vg.Millimeter
 		for i, name := range c.series {
-			legend.Add(name, swatch{palette[i%len(palette)]})
+			legend.Add(name, show.Swatch{Color: show.Palette[i%len(show.Palette)]})
 		}
 		legend.Draw(draw.Crop(dc, 8*vg.Millimeter, 0, 0, legendHeight-dc.Max.Y+dc.Min.Y))
 	}
@@ -166,41 +128,10 @@ func (c *chart) legendHeight() vg.Length {
 	return legendLine*vg.Length(len(c.series)) + 2*vg.Millimeter
 }
 
-// swatch is a square of a color in a legend.
-type swatch struct{ color color.Color }
-
-// Thumbnail fills the canvas.
-func (s swatch) Thumbnail(c *draw.Canvas) {
-	c.FillPolygon(s.color, []vg.Point{c.Min, {X: c.Max.X, Y: c.Min.Y}, c.Max, {X: c.Min.X, Y: c.Max.Y}})
-}
-
 // save writes the chart as SVG and as PNG.
 func (c *chart) save(dir string) error {
 	height := chartBorder + c.legendHeight() + barHeight*vg.Length(len(c.categories))*vg.Length(max(1.6, 1.15*float64(len(c.series))))
-	svg := vgsvg.New(chartWidth, height)
-	c.draw(svg)
-	png := vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(chartWidth, height), vgimg.UseDPI(110))}
-	c.draw(png)
-	for name, out := range map[string]interface {
-		vg.CanvasWriterTo
-	}{c.file + ".svg": svg, c.file + ".png": png} {
-		if err := writeCanvas(filepath.Join(dir, name), out); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func writeCanvas(path string, out vg.CanvasWriterTo) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if _, err := out.WriteTo(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	return show.Save(dir, c.file, height, c.draw)
 }
 
 // addChart appends a chart unless it has no values.
@@ -316,5 +247,3 @@ func charts(p *Plan, found spreads) []*chart {
 	}
 	return all
 }
-
-func init() { plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"} }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"github.com/minikudu/minikudu/contrib/benchmarks/internal/show"
 )
 
 // goal is one line of the table of goals.
@@ -171,7 +173,7 @@ func writeGoals(w io.Writer, goals []goal) {
 		if !g.met() {
 			verdict = "**no**"
 		}
-		fmt.Fprintf(w, "| %s | %s | %s%s%s | %s%s | %s | %s |\n", g.workload, strings.ReplaceAll(g.text, "|", "\\|"), sign, digits(g.target), g.unit,
-			digits(g.measured), g.unit, g.against, verdict)
+		fmt.Fprintf(w, "| %s | %s | %s%s%s | %s%s | %s | %s |\n", g.workload, strings.ReplaceAll(g.text, "|", "\\|"), sign, show.Digits(g.target), g.unit,
+			show.Digits(g.measured), g.unit, g.against, verdict)
 	}
 }

@@ -4,15 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/minikudu/minikudu/contrib/benchmarks/internal/show"
 )
 
 const (
@@ -53,7 +52,7 @@ func (p *phase) run() error {
 	steps := map[string]func() error{"load": p.load, "settle": p.peer.Settle, "reads": p.reads, "scans": p.scans, "updates": p.updates}
 	setup := &Setup{Dir: p.job.Dir, Table: p.workload.Table, Create: p.job.Phase == "load", Splits: p.splits(), Cache: p.job.Budget, Group: p.job.Group}
 	debug.FreeOSMemory()
-	before := resetPeak()
+	before := show.ResetPeak()
 	if err := timed(&p.result.Open, func() error { return p.peer.Open(setup) }); err != nil {
 		return err
 	}
@@ -64,7 +63,7 @@ func (p *phase) run() error {
 	p.found("seconds/"+p.job.Phase+"/open", "s", p.result.Open)
 	p.found("seconds/"+p.job.Phase+"/work", "s", p.result.Work)
 	p.found("seconds/"+p.job.Phase+"/close", "s", p.result.Close)
-	p.found("rss/"+p.job.Phase, unitRSS, float64(status("VmHWM")-before)/1e6)
+	p.found("rss/"+p.job.Phase, unitRSS, float64(show.Status("VmHWM")-before)/1e6)
 	if p.job.Phase == "reads" {
 		p.found("open", unitTime, 1000*p.result.Open)
 	}
@@ -376,22 +375,4 @@ func (p *phase) updateAll(seconds *float64) error {
 		}
 	}
 	return nil
-}
-
-// resetPeak makes the peak of the process's memory its present size, and returns it.
-func resetPeak() int64 {
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
-	return status("VmRSS")
-}
-
-// status returns a size from /proc/self/status in bytes, 0 where there is none.
-func status(name string) int64 {
-	text, _ := os.ReadFile("/proc/self/status")
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, name+":"); ok {
-			n, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			return n << 10
-		}
-	}
-	return 0
 }

@@ -6,10 +6,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/minikudu/minikudu/contrib/benchmarks/internal/show"
 )
 
 // spread is the rounds' values of one measure.
@@ -40,39 +41,14 @@ func summarize(lines []Line) spreads {
 	return out
 }
 
-// short formats a number with three digits and a suffix.
-func short(v float64) string {
-	for _, s := range []struct {
-		size float64
-		name string
-	}{{1e9, " G"}, {1e6, " M"}, {1e3, " k"}} {
-		if v >= 0.9995*s.size {
-			return digits(v/s.size) + s.name
-		}
-	}
-	return digits(v)
-}
-
-// digits formats a number with three digits, no fewer before the point.
-func digits(v float64) string {
-	switch {
-	case v >= 99.95:
-		return fmt.Sprintf("%.0f", v)
-	case v >= 9.995:
-		return fmt.Sprintf("%.1f", v)
-	default:
-		return fmt.Sprintf("%.2f", v)
-	}
-}
-
 func (s spread) String() string {
 	if s.rounds == 0 {
 		return "-"
 	}
 	if s.rounds == 1 {
-		return short(s.median)
+		return show.Short(s.median)
 	}
-	return fmt.Sprintf("%s (%s..%s)", short(s.median), short(s.least), short(s.most))
+	return fmt.Sprintf("%s (%s..%s)", show.Short(s.median), show.Short(s.least), show.Short(s.most))
 }
 
 // column is a column of a table of results.
@@ -149,7 +125,7 @@ func writeHeader(w io.Writer, o *flags, p *Plan) {
 	fmt.Fprintf(w, "# Benchmarks against peers%s\n\n", quickNote(o))
 	fmt.Fprintf(w, "Made by `%s` in contrib/benchmarks; see [the method](method.md). Rounds: %d; a cell is the median, with the least and most.\n",
 		command(), p.Rounds)
-	fmt.Fprintf(w, "\n%s. %s.\n\n", machine(), settings(p))
+	fmt.Fprintf(w, "\n%s. %s.\n\n", show.Machine(), settings(p))
 	fmt.Fprintf(w, "| peer | settings |\n| --- | --- |\n")
 	for _, info := range p.Peers {
 		fmt.Fprintf(w, "| %s | %s |\n", info.Name, info.Settings)
@@ -182,18 +158,6 @@ func command() string {
 func settings(p *Plan) string {
 	return fmt.Sprintf("Batches of %d rows; budget %d MiB (memory budget and GOMEMLIMIT of minikudu, caches of the others where they have a setting); "+
 		"%g s a measure; %d updates, or as many as fit %g s", p.BatchRows, p.Budget>>20, p.Limits.Seconds, p.Limits.Updates, p.Limits.UpdateSeconds)
-}
-
-func machine() string {
-	model := "unknown processor"
-	text, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-			model = strings.TrimSpace(value)
-			break
-		}
-	}
-	return fmt.Sprintf("Machine: %s, %d threads, %s/%s, %s", model, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
 
 // versions returns the versions of the libraries compared.
