@@ -420,6 +420,7 @@ func TestModel(t *testing.T) {
 	f("rowsets at the size of the fit", m.rowSets(1000), 2)
 	f("runs", m.runs(8000), 1)
 	f("height", m.height(16_000), 14.0/9+2)
+	f("processor time of a row", m.cpuMicros(16_000), 2+0.5*(14.0/9+2))
 	f("load", m.loadSeconds(8000), 8000*(5+0.5*(14.0/9+0.5))/1e6)
 	f("slowing", m.slowing(8000), (5+0.5*(14.0/9+0.15))/(5+0.5*(14.0/9+0.95)))
 	m.FirstHeight = 7

@@ -148,7 +148,7 @@ func (m *Model) bytesPerRow(n float64) float64 {
 func (m *Model) bytes(n float64) float64 { return n * m.bytesPerRow(n) }
 
 func (m *Model) rowSets(n float64) float64 {
-	return max(1, math.Ceil(m.bytes(n)/(m.Fill*m.Target)-1e-9))
+	return max(1, math.Round(m.bytes(n)/(m.Fill*m.Target)))
 }
 
 // runs is the number of runs over all keys of the size that one merge can make.
@@ -157,10 +157,11 @@ func (m *Model) runs(n float64) float64 { return n * m.BytesPerRow / (planTarget
 // height is that at the end of a load.
 func (m *Model) height(n float64) float64 { return m.FirstHeight + m.runs(n) }
 
-// rowMicros is what a row takes to commit when there are n.
-func (m *Model) rowMicros(n float64) float64 {
-	return m.WaitMicros + m.RowMicros + m.ProbeMicros*m.height(n)
-}
+// cpuMicros is the processor time to commit a row when there are n.
+func (m *Model) cpuMicros(n float64) float64 { return m.RowMicros + m.ProbeMicros*m.height(n) }
+
+// rowMicros is what that takes with waiting.
+func (m *Model) rowMicros(n float64) float64 { return m.WaitMicros + m.cpuMicros(n) }
 
 // loadSeconds is what n rows take: the height grows with them, so half of it counts.
 func (m *Model) loadSeconds(n float64) float64 {

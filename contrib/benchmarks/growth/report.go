@@ -68,15 +68,24 @@ func (r *result) tenth(k int64) float64 {
 
 func (r *result) last() *Sample { return r.samples[len(r.samples)-1] }
 
-// lastHeight returns the average height over the last tenth.
-func (r *result) lastHeight() float64 {
-	var heights, rows []float64
+// lastTenth returns the average of a value over the rows of the last tenth.
+func (r *result) lastTenth(value func(*Sample) float64) float64 {
+	var values, rows []float64
 	for _, s := range r.samples {
 		if s.Rows > r.rows()/10*9 {
-			heights, rows = append(heights, s.Height), append(rows, float64(s.New))
+			values, rows = append(values, value(s)), append(rows, float64(s.New))
 		}
 	}
-	return mean(heights, rows)
+	return mean(values, rows)
+}
+
+func (r *result) lastHeight() float64 {
+	return r.lastTenth(func(s *Sample) float64 { return s.Height })
+}
+
+// lastCPU returns the µs of processor time for each row.
+func (r *result) lastCPU() float64 {
+	return r.lastTenth(func(s *Sample) float64 { return 1e6 * s.CPU / float64(s.New) })
 }
 
 func (r *result) peakRSS() (peak int64) {
@@ -114,6 +123,7 @@ func quantities() []quantity {
 		of("rowsets, settled", (*Model).rowSets, func(r *result) float64 { return float64(r.loaded.RowSets) }),
 		of("height, last tenth of the load", (*Model).height, func(r *result) float64 { return r.lastHeight() }),
 		of("height, settled", (*Model).probes, func(r *result) float64 { return r.reads.Height }),
+		of("µs of processor time to commit a row, last tenth", (*Model).cpuMicros, func(r *result) float64 { return r.lastCPU() }),
 		of("load, s", (*Model).loadSeconds, func(r *result) float64 { return r.last().Seconds }),
 		of("rate of the last tenth / the second", (*Model).slowing, func(r *result) float64 { return r.tenth(9) / r.tenth(1) }),
 		amplification,
