@@ -237,7 +237,12 @@ func TestRunAndContinue(t *testing.T) {
 			}
 			torn.Close()
 			start("parts", "5000", "-use-existing")
-			start("whole", "5000")
+			start("whole", "5000", "-profile", file("profiles"))
+			for _, phase := range []string{"load", "read", "tight"} {
+				if info, err := os.Stat(filepath.Join(file("profiles"), phase+".pprof")); err != nil || info.Size() == 0 {
+					t.Errorf("profile of %s: %v", phase, err)
+				}
+			}
 			if a, b := content(t, file("parts"), w.Name), content(t, file("whole"), w.Name); len(a) != 5000 || !slices.Equal(a, b) {
 				t.Errorf("%d and %d rows, or others", len(a), len(b))
 			}

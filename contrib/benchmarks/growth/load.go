@@ -7,7 +7,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"runtime/pprof"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -34,12 +33,7 @@ func (s *Settings) load(j *journal) (err error) {
 	if err != nil {
 		return err
 	}
-	stop, err := s.profile()
-	if err != nil {
-		return err
-	}
-	err = errors.Join(t.fill(j, first), stop())
-	if err != nil {
+	if err := t.fill(j, first); err != nil {
 		return err
 	}
 	loaded, err := t.settle()
@@ -57,24 +51,6 @@ func (s *Settings) load(j *journal) (err error) {
 		return err
 	}
 	return j.add(Line{Loaded: loaded})
-}
-
-// profile begins a CPU profile, if one was asked for.
-func (s *Settings) profile() (stop func() error, err error) {
-	if s.Profile == "" {
-		return func() error { return nil }, nil
-	}
-	f, err := os.Create(s.Profile)
-	if err != nil {
-		return nil, err
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		return nil, err
-	}
-	return func() error {
-		pprof.StopCPUProfile()
-		return f.Close()
-	}, nil
 }
 
 // resume returns the number of the first row to commit, after it looked whether the rows

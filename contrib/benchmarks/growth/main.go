@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime/pprof"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -62,7 +64,7 @@ func parse(args []string, out io.Writer) (s *Settings, phase string, err error) 
 	f.Int64Var(&s.Batch, "batch", 1000, "rows of a commit")
 	f.Int64Var(&s.Every, "every", 0, "rows between samples (default a hundredth of all)")
 	f.Float64Var(&s.Seconds, "seconds", 5, "time of each measure of reads by key")
-	f.StringVar(&s.Profile, "profile", "", "file of a CPU profile of the load")
+	f.StringVar(&s.Profile, "profile", "", "directory of CPU profiles, one of each phase but open")
 	f.StringVar(&phase, "phase", "", "for the program's own use")
 	if err := f.Parse(args); err != nil {
 		return nil, "", err
@@ -123,6 +125,13 @@ func (s *Settings) phase(name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.close()) }()
+	if s.Profile != "" && name != "open" {
+		stop, err := profile(filepath.Join(s.Profile, name+".pprof"))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+	}
 	switch name {
 	case "load":
 		return s.load(j)
@@ -135,6 +144,24 @@ func (s *Settings) phase(name string) (err error) {
 	default:
 		return fmt.Errorf("no phase %q", name)
 	}
+}
+
+// profile begins a CPU profile.
+func profile(path string) (stop func() error, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return nil, err
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
 }
 
 // prepare begins a file of results, or goes on after its last whole line, and refuses a

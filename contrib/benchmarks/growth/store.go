@@ -24,7 +24,7 @@ type Settings struct {
 	Batch    int64
 	Every    int64   // rows between samples
 	Seconds  float64 // of each measure of reads
-	Profile  string  // file of a CPU profile of the load, "" for none
+	Profile  string  // directory of CPU profiles, "" for none
 	Command  string
 }
 
