@@ -19,10 +19,11 @@ type pageBuilder struct {
 
 	kind   schema.Kind
 	width  int
+	target int    // bytes of a page that is decompressed faster than read
 	nulls  []byte // what precedes the values
 	chosen way
 	rate   float64 // bytes a value when the way was chosen
-	age    int     // pages since
+	age    int     // plain bytes since
 
 	*pageWork // while a page is made
 }
@@ -61,6 +62,20 @@ type way struct {
 	codec    bool // compressed
 }
 
+// share returns by how much a page is smaller than the target.
+func (w way) share() int {
+	switch w.encoding {
+	case schema.EncodingShuffle:
+		return shuffleShare
+	case schema.EncodingPlain, schema.EncodingText, schema.EncodingPrefix:
+		if w.codec {
+			return textShare
+		}
+		return plainShare
+	}
+	return 1
+}
+
 // Ways to encode a page of a kind, faster ones first.
 var (
 	intWays = []way{{schema.EncodingPlain, false, false}, {schema.EncodingFrame, false, false}, {schema.EncodingDelta, false, false},
@@ -76,9 +91,16 @@ var (
 )
 
 const (
-	// A way is kept for so many pages, unless they get so much worse.
+	// A way is kept for so many times the target of plain bytes, unless pages get so much worse.
 	keepPages = 8
 	worse     = 1.2
+
+	// A page whose cells cannot be read one by one is decoded whole for one of them. So it ends
+	// at a share of the target, the smaller the longer that takes.
+	plainShare   = 4
+	shuffleShare = 16
+	textShare    = 32
+	leastPage    = 512 // bytes to aim at, or the target if that is less
 
 	// A sample is two pieces of so many values, or the whole page when it has up to four.
 	samplePiece = 2048
@@ -93,7 +115,7 @@ const (
 )
 
 func newPageBuilder(o EncoderOptions) *pageBuilder {
-	b := &pageBuilder{kind: o.Kind, width: o.Kind.Width()}
+	b := &pageBuilder{kind: o.Kind, width: o.Kind.Width(), target: o.BlockSize}
 	switch {
 	case o.Kind == schema.KindBool:
 		b.bits = &plainBitsBuilder{limit: o.BlockSize}
@@ -150,14 +172,46 @@ func (b *pageBuilder) finish(dst []byte) []byte {
 	} else if b.raw != nil && b.width <= 8 {
 		b.ints = appendInts(b.ints, b.raw.buf, b.width)
 	}
+	at, page := len(dst), b.choosePage(dst)
+	b.fit(len(page) - at)
+	return page
+}
+
+// choosePage appends the page in the way of the one before, or the best one.
+func (b *pageBuilder) choosePage(dst []byte) []byte {
 	values := float64(b.count() + 1)
-	if b.age++; b.age < keepPages && b.applies() {
+	if b.age += b.plainSize(); b.age < keepPages*b.target && b.applies() {
 		at := len(dst)
 		if page, ok := b.page(dst, b.chosen); ok && float64(len(page)-at) <= worse*b.rate*values {
 			return page
 		}
 	}
 	return b.choose(dst, values)
+}
+
+// plainSize returns the bytes of the values, those of words by number.
+func (b *pageBuilder) plainSize() int {
+	switch {
+	case b.raw != nil:
+		return len(b.raw.buf)
+	case b.dict != nil && b.dict.mode == modePlain:
+		return len(b.dict.plain.data)
+	}
+	return 4 * b.count()
+}
+
+// fit sets how much the next page takes, by the bytes that the present one has become.
+func (b *pageBuilder) fit(size int) {
+	share := b.chosen.share()
+	aim := min(max(b.target/share, leastPage), b.target)
+	next := float64(b.plainSize()) * float64(aim) / float64(size)
+	limit := int(min(max(next, float64(aim)), float64(b.target)))
+	switch {
+	case b.raw != nil:
+		b.raw.limit = max(1, limit/b.width)
+	case b.dict != nil:
+		b.dict.plain.limit = limit
+	}
 }
 
 // applies reports whether the chosen way is one of the present page's.

@@ -250,6 +250,51 @@ func TestChosenEncodings(t *testing.T) {
 	}
 }
 
+// A page that is decoded whole for one cell is small, unless it is hardly anything on disk.
+func TestPagesThatAreDecodedWholeAreSmall(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	const n = 200_000
+	digits, random := vector.New(schema.KindBytes, 0), vector.New(schema.KindFloat64, n)
+	same, small := vector.New(schema.KindBytes, 0), vector.New(schema.KindInt64, n)
+	for i := range n {
+		vector.AppendFixed(random, r.Float64())
+		vector.AppendFixed(small, r.Int64N(1000))
+		if i < n/10 {
+			if err := digits.AppendBytes(fmt.Appendf(nil, "%d;%d;%d;%d;%d", r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64(), i)); err != nil {
+				t.Fatal(err)
+			}
+			if err := same.AppendBytes(fmt.Appendf(nil, "%080d", i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name        string
+		v           *vector.Vector
+		least, most int // plain bytes of the pages but the first ones and the last
+	}{
+		{"digits", digits, 8 << 10, 64 << 10},
+		{"random numbers", random, 8 << 10, 80 << 10},
+		{"texts that follow another", same, 200 << 10, 300 << 10},
+		{"small numbers", small, 200 << 10, 300 << 10},
+	} {
+		file := writeFile(t, c.v, EncoderOptions{Format: Format{Kind: c.v.Kind(), Encoding: schema.EncodingPaged}}, 1000)
+		if len(file.blocks) < 4 {
+			t.Fatalf("%s: %d pages", c.name, len(file.blocks))
+		}
+		words := dictOf(t, file.dict, schema.EncodingPaged)
+		for i, block := range file.blocks[2 : len(file.blocks)-1] {
+			v := vector.New(c.v.Kind(), 0)
+			if _, err := Decode(v, block, file.f, words, Limits{}); err != nil {
+				t.Fatal(err)
+			}
+			if size := len(v.Data()); size < c.least || size > c.most {
+				t.Fatalf("%s: page %d of %d plain bytes, %d encoded", c.name, i+2, size, len(block))
+			}
+		}
+	}
+}
+
 func TestDictionaryIsGivenUp(t *testing.T) {
 	v := vector.New(schema.KindBytes, 0)
 	for i := range 30000 {
@@ -328,25 +373,7 @@ func FuzzPage(f *testing.F) {
 			}
 		}
 	}
-	words := strs("", "a", "bc", "def")
-	f.Fuzz(func(t *testing.T, which uint8, block []byte) {
-		format := formats[int(which)%len(formats)]
-		v := new(vector.Vector)
-		h, err := Decode(v, block, format, words, Limits{Rows: 1 << 16, Bytes: 1 << 20})
-		if err != nil {
-			if !errors.Is(err, vfs.ErrCorruption) {
-				t.Fatal(err)
-			}
-			return
-		}
-		if h.Rows != v.Len() || h.Rows > 1<<16 {
-			t.Fatalf("%d rows said, %d decoded", h.Rows, v.Len())
-		}
-		checkVector(t, v)
-		again, dict := encodeBlock(t, v, h.Ordinal, EncoderOptions{Format: format, BlockSize: 16 << 20})
-		got, _ := decodeBlock(t, again, dict, format)
-		sameBits(t, got, v)
-	})
+	fuzzBlocks(f, formats, strs("", "a", "bc", "def"), sameBits)
 }
 
 func BenchmarkPage(b *testing.B) {
