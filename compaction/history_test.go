@@ -325,6 +325,8 @@ func (w whole) Column(_ context.Context, col, from, to int, dst *vector.Vector) 
 	return dst.AppendRange(w.cells[col], from, to)
 }
 
+func (w whole) Fork() rowset.Source { return w }
+
 func (w whole) History(from, to int) rowset.History {
 	if from > 0 || to < w.Rows() {
 		panic("only the history of all rows")

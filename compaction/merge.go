@@ -16,30 +16,8 @@ import (
 	"github.com/minikudu/minikudu/vector"
 )
 
-// Input is a rowset to be merged, as it is at the merge's time: rows with ascending
-// keys, some of them dead. It is used by one goroutine at a time. What commits at or
-// before the horizon did is not kept: it is in the rows and in no history.
-type Input interface {
-	// String names the rowset in errors.
-	String() string
-	// Rows returns the number of rows, dead ones included.
-	Rows() int64
-	// Keys appends the encoded keys of rows [from, to) to dst, a vector of bytes.
-	Keys(ctx context.Context, from, to int, dst *vector.Vector) error
-	// Live clears the rows of [from, to) that are not kept: those whose last life ended
-	// at or before the horizon. Ghosts that died after it stay set. Bit i is row from+i.
-	Live(ctx context.Context, from, to int, live vector.Bitmap) error
-	// Cells returns the cells of rows [from, to) of a schema column, those of a ghost as
-	// they were last, valid until the next call for the same column.
-	Cells(ctx context.Context, col, from, to int) (*vector.Vector, error)
-	// InsertTimes appends the insert timestamps of rows [from, to) to dst: when their
-	// last life began, 0 when that is not known.
-	InsertTimes(ctx context.Context, from, to int, dst []mvcc.Timestamp) ([]mvcc.Timestamp, error)
-	// History returns what commits after the horizon did to all rows, numbered as in the
-	// input; nil when that is nothing. A kept row that is not among its ghosts is live.
-	// While a sequence is read, other methods of the input may be called.
-	History() rowset.History
-}
+// Input is a rowset to be merged.
+type Input = rowset.MergeInput
 
 // Merge returns the kept rows of the inputs in key order, and with them the history
 // after the horizon, which is at or before the inputs' time. It reads keys only where

@@ -96,6 +96,8 @@ func (f *fake) String() string { return f.name }
 
 func (f *fake) Rows() int64 { return int64(f.keys.Len()) }
 
+func (f *fake) Fork() rowset.MergeInput { return f }
+
 func (f *fake) Keys(_ context.Context, from, to int, dst *vector.Vector) error {
 	f.keyRows += to - from
 	f.widestKeys = max(f.widestKeys, to-from)

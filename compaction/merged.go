@@ -78,6 +78,15 @@ func (m *Merged) continues(s *segment, input, row int) bool {
 // Rows returns the number of rows.
 func (m *Merged) Rows() int { return m.rows }
 
+// Fork returns the same rows, without their history, for another goroutine.
+func (m *Merged) Fork() rowset.Source {
+	f := &Merged{horizon: m.horizon, rows: m.rows, segments: m.segments, from: m.from, which: m.which}
+	for _, in := range m.inputs {
+		f.inputs = append(f.inputs, in.Fork())
+	}
+	return f
+}
+
 // RowOf returns the input that row i, its present life, comes from and the row's id there.
 func (m *Merged) RowOf(i int) (input int, row rowset.RowID) {
 	s := &m.segments[m.find(i)]

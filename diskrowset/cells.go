@@ -7,6 +7,7 @@ import (
 	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/internal/delta"
 	"github.com/minikudu/minikudu/internal/mvcc"
+	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/vector"
 )
 
@@ -35,14 +36,29 @@ func (s *RowSet) At(at, horizon mvcc.Timestamp) (*Snapshot, error) {
 		return nil, ErrClosed
 	}
 	d := s.deltas.Load()
-	n := &Snapshot{set: s, at: at, horizon: horizon, deltas: d, stores: d.visible(at), col: -1}
-	for i := range s.keys {
+	n := &Snapshot{set: s, at: at, horizon: horizon, deltas: d, stores: d.visible(at)}
+	n.begin()
+	return n, nil
+}
+
+// begin sets what reading changes.
+func (n *Snapshot) begin() {
+	n.col = -1
+	for i := range n.set.keys {
 		n.keys = append(n.keys, n.newColumn(i))
 	}
-	if s.times != nil {
-		n.times = &scanColumn{cursor: cursor{col: s.times, once: true}}
+	if n.set.times != nil {
+		n.times = &scanColumn{cursor: cursor{col: n.set.times, once: true}}
 	}
-	return n, nil
+}
+
+// Fork returns the same rows for another goroutine, until this snapshot is closed.
+func (n *Snapshot) Fork() rowset.MergeInput { return n.fork() }
+
+func (n *Snapshot) fork() *Snapshot {
+	f := &Snapshot{set: n.set, at: n.at, horizon: n.horizon, deltas: n.deltas, stores: n.stores, closed: true}
+	f.begin()
+	return f
 }
 
 // Close ends the snapshot. It may be called twice.

@@ -1,8 +1,10 @@
 package diskrowset
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/minikudu/minikudu/cfile"
 	"github.com/minikudu/minikudu/internal/binfmt"
@@ -21,57 +23,85 @@ type fileWriter struct {
 	limit    int64
 	cols     []int // schema columns to be written
 	meta     rowset.Meta
-	zones    []*cfile.ZoneMap // of schema columns
+	zones    []*cfile.ZoneMap // of the columns, in order
+	size     atomic.Int64     // bytes of the parts, about, those in the making included
 }
 
 // write writes the whole file.
 func (w *fileWriter) write() (*rowset.Meta, error) {
 	rows := int64(w.to - w.from)
 	w.meta = rowset.Meta{Rows: rows, LiveRows: rows, SchemaVersion: w.o.SchemaVersion}
-	h := binfmt.Header{Kind: binfmt.FileRowSet, Store: w.o.StoreID, File: uint64(w.num)}
-	if _, err := w.out.Write(h.AppendTo(nil)); err != nil {
-		return nil, err
-	}
-	for _, step := range []func() error{w.writeColumns, w.writeTimes, w.writeZones, w.writeKeys, w.writeDirectory} {
-		if err := step(); err != nil {
-			return nil, err
-		}
-	}
-	if err := w.out.sync(); err != nil {
+	parts := append(w.columns(), &part{of: "insert times", make: w.makeTimes}, &part{of: "keys", make: w.makeKeys})
+	if err := w.writeParts(parts); err != nil {
 		return nil, err
 	}
 	meta := w.meta // a pointer into w would keep the source and all buffers alive
 	return &meta, nil
 }
 
-// section notes that the bytes written since offset at are a section.
-func (w *fileWriter) section(kind rowset.SectionKind, column schema.ColumnID, at int64) {
-	w.meta.Sections = append(w.meta.Sections, rowset.Section{File: w.num, Offset: at, Length: w.out.size() - at, Kind: kind, Column: column})
-}
-
-func (w *fileWriter) writeColumns() error {
-	for _, i := range w.cols {
-		if err := w.writeColumn(i); err != nil {
-			return fmt.Errorf("writing column %q: %w", w.o.Schema.Column(i).Name, err)
-		}
+// columns returns the parts of the columns.
+func (w *fileWriter) columns() (parts []*part) {
+	w.zones = make([]*cfile.ZoneMap, len(w.cols))
+	for k, i := range w.cols {
+		parts = append(parts, &part{of: fmt.Sprintf("column %q", w.o.Schema.Column(i).Name),
+			make: func(p *part) error { return w.makeColumn(p, k, i) }})
 	}
-	return nil
+	return parts
 }
 
-func (w *fileWriter) writeColumn(i int) error {
-	at := w.out.size()
-	c := w.o.Schema.Column(i)
-	cw, err := cfile.NewWriter(w.out, w.o.column(i))
+// writeParts writes a file: header, columns, other parts but the last, zone maps, the last
+// part if it is not a column, directory.
+func (w *fileWriter) writeParts(parts []*part) error {
+	h := binfmt.Header{Kind: binfmt.FileRowSet, Store: w.o.StoreID, File: uint64(w.num)}
+	if _, err := w.out.Write(h.AppendTo(nil)); err != nil {
+		return err
+	}
+	zonesAt := max(len(w.cols), len(parts)-1)
+	err := w.makeAll(parts, func(k int) error {
+		if k == zonesAt {
+			if err := w.writeZones(); err != nil {
+				return err
+			}
+		}
+		return w.add(parts[k])
+	})
+	if err == nil && zonesAt == len(parts) {
+		err = w.writeZones()
+	}
+	if err == nil {
+		err = w.writeDirectory()
+	}
+	if err != nil {
+		return err
+	}
+	return w.out.sync()
+}
+
+// add appends a part to the file.
+func (w *fileWriter) add(p *part) error {
+	base := w.out.size()
+	for _, s := range p.sections {
+		s.Offset += base
+		w.meta.Sections = append(w.meta.Sections, s)
+	}
+	_, err := w.out.Write(p.buf.Bytes())
+	p.buf = bytes.Buffer{}
+	return err
+}
+
+// makeColumn makes the part of schema column i, the kth to be written.
+func (w *fileWriter) makeColumn(p *part, k, i int) error {
+	cw, err := cfile.NewWriter(&p.buf, w.o.column(i))
 	if err != nil {
 		return err
 	}
 	plain := int64(0)
-	err = w.columnPieces(i, w.from, w.to, func(v *vector.Vector) error {
+	err = p.w.columnPieces(i, w.from, w.to, func(v *vector.Vector) error {
 		plain += plainBytes(v)
 		if err := cw.Append(v); err != nil {
 			return err
 		}
-		return w.fits(at + cw.EstimatedSize())
+		return w.grow(p, cw.EstimatedSize())
 	})
 	if err != nil {
 		return err
@@ -81,9 +111,9 @@ func (w *fileWriter) writeColumn(i int) error {
 	if err != nil {
 		return err
 	}
-	w.zones = append(w.zones, sum.Zones)
-	w.section(rowset.SectionColumn, c.ID, at)
-	return nil
+	w.zones[k] = sum.Zones
+	p.section(w.num, rowset.SectionColumn, w.o.Schema.Column(i).ID, 0)
+	return w.grow(p, int64(p.buf.Len()))
 }
 
 // plainBytes returns the bytes of the cells without any encoding.
@@ -103,7 +133,14 @@ func plainBytes(v *vector.Vector) int64 {
 	return n
 }
 
-// fits reports the file as too large when its estimated size passes the limit.
+// grow notes the present size of a part and reports the file as too large when the sum of
+// all passes the limit.
+func (w *fileWriter) grow(p *part, size int64) error {
+	all := w.size.Add(size - p.size)
+	p.size = size
+	return w.fits(all)
+}
+
 func (w *fileWriter) fits(size int64) error {
 	if size > w.limit {
 		return errTooLarge
@@ -111,11 +148,11 @@ func (w *fileWriter) fits(size int64) error {
 	return nil
 }
 
-// writeTimes writes the insert times, of which those below the horizon become 0. When
-// all are the same they are left out.
-func (w *fileWriter) writeTimes() error {
+// makeTimes makes the part of the insert times, of which those below the horizon become 0.
+// When all are the same they are left out.
+func (w *fileWriter) makeTimes(p *part) error {
 	lo, hi := int64(mvcc.Max), int64(0)
-	err := w.timePieces(w.from, w.to, func(v *vector.Vector) error {
+	err := p.w.timePieces(w.from, w.to, func(v *vector.Vector) error {
 		for _, t := range vector.Values[int64](v) {
 			lo, hi = min(lo, t), max(hi, t)
 		}
@@ -125,18 +162,17 @@ func (w *fileWriter) writeTimes() error {
 	if err != nil || lo == hi {
 		return err
 	}
-	at := w.out.size()
-	cw, err := cfile.NewWriter(w.out, w.o.numbers("insert times", schema.Int64))
+	cw, err := cfile.NewWriter(&p.buf, w.o.numbers("insert times", schema.Int64))
 	if err != nil {
 		return err
 	}
-	if err := w.timePieces(w.from, w.to, cw.Append); err != nil {
-		return fmt.Errorf("writing insert times: %w", err)
+	if err := p.w.timePieces(w.from, w.to, cw.Append); err != nil {
+		return err
 	}
 	if _, err := cw.Finish(); err != nil {
-		return fmt.Errorf("writing insert times: %w", err)
+		return err
 	}
-	w.section(rowset.SectionInsertTimes, -1, at)
+	p.section(w.num, rowset.SectionInsertTimes, -1, 0)
 	return nil
 }
 
@@ -149,7 +185,8 @@ func (w *fileWriter) writeZones() error {
 		if _, err := w.out.Write(buf); err != nil {
 			return err
 		}
-		w.section(rowset.SectionZoneMap, w.o.Schema.Column(i).ID, at)
+		w.meta.Sections = append(w.meta.Sections, rowset.Section{File: w.num, Offset: at, Length: w.out.size() - at,
+			Kind: rowset.SectionZoneMap, Column: w.o.Schema.Column(i).ID})
 		if i < w.o.Schema.NumKey() {
 			w.meta.KeyBounds = append(w.meta.KeyBounds, rowset.Bounds{Min: z.File.Min, Max: z.File.Max})
 		}
@@ -157,23 +194,19 @@ func (w *fileWriter) writeZones() error {
 	return nil
 }
 
-// writeKeys writes the key filters and the key index in one pass over the keys: the
-// filters go to the file at once, the index, far smaller, is held until they are done.
-func (w *fileWriter) writeKeys() error {
-	k, err := newKeyWriter(w)
+// makeKeys makes the part of the key filters and the key index in one pass over the keys.
+func (w *fileWriter) makeKeys(p *part) error {
+	k, err := newKeyWriter(w, p)
 	if err != nil {
 		return err
 	}
-	err = w.pieces(schema.KindBytes, w.from, w.to, func(from, to int, dst *vector.Vector) error {
-		return w.src.Keys(w.ctx, from, to, dst)
+	err = p.w.pieces(schema.KindBytes, w.from, w.to, func(from, to int, dst *vector.Vector) error {
+		return p.w.src.Keys(p.w.ctx, from, to, dst)
 	}, k.add)
 	if err != nil {
-		return fmt.Errorf("writing keys: %w", err)
+		return err
 	}
-	if err := k.finish(); err != nil {
-		return fmt.Errorf("writing keys: %w", err)
-	}
-	return nil
+	return k.finish()
 }
 
 // writeDirectory writes directory and trailer.

@@ -169,6 +169,8 @@ func (r *rows) Column(_ context.Context, col, from, to int, dst *vector.Vector) 
 	return dst.AppendRange(r.cols[col], from, to)
 }
 
+func (r *rows) Fork() rowset.Source { return r }
+
 func (r *rows) Keys(_ context.Context, from, to int, dst *vector.Vector) error {
 	return dst.AppendRange(r.keys, from, to)
 }

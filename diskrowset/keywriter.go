@@ -16,7 +16,7 @@ const keyIndexBlock = 32 << 10
 // keyWriter makes what a file knows of its keys: bounds, filters, index.
 type keyWriter struct {
 	w       *fileWriter
-	at      int64         // where the filters begin
+	part    *part
 	filters *filterWriter // nil: none
 	index   *cfile.Writer // nil: the key has a single column
 	encoded bytes.Buffer  // the index
@@ -25,10 +25,10 @@ type keyWriter struct {
 	last    []byte
 }
 
-func newKeyWriter(w *fileWriter) (*keyWriter, error) {
-	k := &keyWriter{w: w, at: w.out.size()}
+func newKeyWriter(w *fileWriter, p *part) (*keyWriter, error) {
+	k := &keyWriter{w: w, part: p}
 	if !w.o.NoFilters {
-		k.filters = newFilterWriter(w.out, w.to-w.from)
+		k.filters = newFilterWriter(&p.buf, w.to-w.from)
 	}
 	if w.o.Schema.NumKey() == 1 {
 		return k, nil
@@ -78,14 +78,14 @@ func (k *keyWriter) ordered(keys *vector.Vector) error {
 	return nil
 }
 
-// finish writes what is left and notes the sections.
+// finish adds what is left and notes the sections: filters, then the index.
 func (k *keyWriter) finish() error {
 	k.w.meta.MaxKey = bytes.Clone(k.last)
 	if k.filters != nil {
 		if err := k.filters.finish(); err != nil {
 			return err
 		}
-		k.w.section(rowset.SectionFilters, -1, k.at)
+		k.part.section(k.w.num, rowset.SectionFilters, -1, 0)
 	}
 	if k.index == nil {
 		return nil
@@ -93,10 +93,8 @@ func (k *keyWriter) finish() error {
 	if _, err := k.index.Finish(); err != nil {
 		return err
 	}
-	at := k.w.out.size()
-	if _, err := k.w.out.Write(k.encoded.Bytes()); err != nil {
-		return err
-	}
-	k.w.section(rowset.SectionKeyIndex, -1, at)
+	at := int64(k.part.buf.Len())
+	k.part.buf.Write(k.encoded.Bytes())
+	k.part.section(k.w.num, rowset.SectionKeyIndex, -1, at)
 	return nil
 }

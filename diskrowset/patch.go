@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/minikudu/minikudu/internal/binfmt"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/vector"
@@ -120,7 +119,7 @@ func (w *patchWriter) writeColumns() (err error) {
 		limit: 1 << 62, cols: w.cols}
 	m := w.set.Meta()
 	fw.meta = rowset.Meta{Rows: m.Rows, MinKey: m.MinKey, MaxKey: m.MaxKey, MinInsert: m.MinInsert, MaxInsert: m.MaxInsert, SchemaVersion: m.SchemaVersion}
-	err = fw.writePatch()
+	err = fw.writeParts(fw.columns())
 	if cerr := f.Close(); err == nil && cerr != nil {
 		err = fmt.Errorf("closing rowset file: %w", cerr)
 	}
@@ -130,20 +129,6 @@ func (w *patchWriter) writeColumns() (err error) {
 	w.sections = fw.meta.Sections
 	w.patch.File = Written{File: num, Size: out.size(), Checksum: out.crc}
 	return nil
-}
-
-// writePatch writes a file of some columns alone.
-func (w *fileWriter) writePatch() error {
-	h := binfmt.Header{Kind: binfmt.FileRowSet, Store: w.o.StoreID, File: uint64(w.num)}
-	if _, err := w.out.Write(h.AppendTo(nil)); err != nil {
-		return err
-	}
-	for _, step := range []func() error{w.writeColumns, w.writeZones, w.writeDirectory} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return w.out.sync()
 }
 
 // meta returns the description of the rowset with the new files.
@@ -186,6 +171,8 @@ func goneFiles(before, after *rowset.Meta) (gone []rowset.FileNum) {
 type baseSource struct{ *Snapshot }
 
 func (b baseSource) Rows() int { return int(b.Snapshot.Rows()) }
+
+func (b baseSource) Fork() rowset.Source { return baseSource{b.Snapshot.fork()} }
 
 func (baseSource) History(int, int) rowset.History { return nil }
 

@@ -1,11 +1,14 @@
 package diskrowset
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/minikudu/minikudu/internal/mvcc"
@@ -116,10 +119,11 @@ func TestWriteFailureLeavesNothing(t *testing.T) {
 	src := small(t, 10000)
 	for k := 0; ; k += 1 + k/3 {
 		st := newStore(t, src.schema)
-		calls := 0
+		var calls atomic.Int64
+		failure := errors.New("source failed")
 		src.fail = func() error {
-			if calls++; calls > k {
-				return errors.New("source failed")
+			if calls.Add(1) > int64(k) {
+				return failure
 			}
 			return nil
 		}
@@ -136,6 +140,41 @@ func TestWriteFailureLeavesNothing(t *testing.T) {
 		if len(names) > 0 || all != nil {
 			t.Fatalf("after %d calls: left %v", k, names)
 		}
+		if !errors.Is(err, failure) {
+			t.Fatalf("after %d calls: %v", k, err)
+		}
+	}
+}
+
+// However many processors make the parts of a file, its bytes are the same.
+func TestPartsMadeBesideEachOther(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	src := small(t, 20000)
+	var want Written
+	for _, n := range []int{1, 2, 7} {
+		runtime.GOMAXPROCS(n)
+		got, err := Write(bg, src, newStore(t, src.schema).options())
+		must(t, err)
+		if n == 1 {
+			want = got[0]
+		}
+		if len(got) != 1 || got[0].Checksum != want.Checksum || got[0].Size != want.Size {
+			t.Fatalf("with %d processors %d files, the first of %d bytes, want %d", n, len(got), got[0].Size, want.Size)
+		}
+	}
+}
+
+// A file that is given up since its context ends says so, whichever part notices.
+func TestWriteIsCancelled(t *testing.T) {
+	src := small(t, 10000)
+	st := newStore(t, src.schema)
+	ctx, cancel := context.WithCancel(bg)
+	src.fail = func() error { cancel(); return nil }
+	if _, err := Write(ctx, src, st.options()); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if names, _ := st.fs.List(dir); len(names) > 0 {
+		t.Fatalf("left %v", names)
 	}
 }
 

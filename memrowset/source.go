@@ -44,6 +44,11 @@ func (m *MemRowSet) Source(at, horizon mvcc.Timestamp) *Source {
 // RowOf returns the memrowset's row that row i of the source is.
 func (s *Source) RowOf(i int) rowset.RowID { return s.rows[i] }
 
+// Fork returns the same rows for another goroutine.
+func (s *Source) Fork() rowset.Source {
+	return &Source{m: s.m, at: s.at, horizon: s.horizon, rows: s.rows}
+}
+
 // Rows returns the number of rows.
 func (s *Source) Rows() int { return len(s.rows) }
 
