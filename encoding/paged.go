@@ -22,8 +22,9 @@ type pageBuilder struct {
 	target int    // bytes of a page that is decompressed faster than read
 	nulls  []byte // what precedes the values
 	chosen way
-	rate   float64 // bytes a value when the way was chosen
-	age    int     // plain bytes since
+	codecs []schema.Compression // tried for a way that has one
+	rate   float64              // bytes a value when the way was chosen
+	age    int                  // plain bytes since
 
 	*pageWork // while a page is made
 }
@@ -61,6 +62,13 @@ type way struct {
 	planes   bool // of the numbers in it
 	codec    bool // compressed
 }
+
+// Codecs to try: all when a way is chosen, then that of the page it was chosen for.
+var (
+	allCodecs = []schema.Compression{schema.CompressionZstd, schema.CompressionLZ4}
+	zstdAlone = allCodecs[:1]
+	lz4Alone  = allCodecs[1:]
+)
 
 // share returns by how much a page is smaller than the target.
 func (w way) share() int {
@@ -115,7 +123,7 @@ const (
 )
 
 func newPageBuilder(o EncoderOptions) *pageBuilder {
-	b := &pageBuilder{kind: o.Kind, width: o.Kind.Width(), target: o.BlockSize}
+	b := &pageBuilder{kind: o.Kind, width: o.Kind.Width(), target: o.BlockSize, codecs: allCodecs}
 	switch {
 	case o.Kind == schema.KindBool:
 		b.bits = &plainBitsBuilder{limit: o.BlockSize}
@@ -229,6 +237,7 @@ func (b *pageBuilder) applies() bool {
 func (b *pageBuilder) choose(dst []byte, values float64) []byte {
 	at := len(dst)
 	var pages [2]int // length, 0 for none
+	b.codecs = allCodecs
 	for k, codec := range []bool{false, true} {
 		w, ok := b.best(codec)
 		if !ok {
@@ -247,6 +256,10 @@ func (b *pageBuilder) choose(dst []byte, values float64) []byte {
 		page = b.packed[1]
 	}
 	b.rate, b.age = float64(len(page))/values, 0
+	b.codecs = zstdAlone
+	if schema.Compression(page[1]) == schema.CompressionLZ4 {
+		b.codecs = lz4Alone
+	}
 	return append(dst, page...)
 }
 
@@ -312,10 +325,12 @@ func (b *pageBuilder) page(dst []byte, w way) ([]byte, bool) {
 		return appendPage(dst, body, w.encoding, schema.CompressionNone), true
 	}
 	at := len(dst)
-	dst = appendPage(dst, body, w.encoding, schema.CompressionZstd)
-	fast := appendPage(b.sampled[:0], body, w.encoding, schema.CompressionLZ4)
-	if b.sampled = fast; penalized(fast) <= penalized(dst[at:]) {
-		dst = append(dst[:at], fast...)
+	dst = appendPage(dst, body, w.encoding, b.codecs[0])
+	for _, c := range b.codecs[1:] {
+		other := appendPage(b.sampled[:0], body, w.encoding, c)
+		if b.sampled = other; penalized(other) <= penalized(dst[at:]) {
+			dst = append(dst[:at], other...)
+		}
 	}
 	return dst, true
 }

@@ -36,7 +36,7 @@ func encodeWay(t tester, v *vector.Vector, nullable bool, w way) (block, dict []
 	b := e.page
 	b.borrow()
 	defer b.release()
-	b.ints = nil
+	b.ints, b.codecs = nil, allCodecs
 	if nullable {
 		b.nulls = appendNulls(nil, e.rows, &e.nulls)
 	}
