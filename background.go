@@ -2,6 +2,7 @@ package minikudu
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -84,6 +85,20 @@ func (b *background) workers() []*worker {
 		return []*worker{b.flusher}
 	}
 	return []*worker{b.flusher, b.compacter}
+}
+
+// writing is how long after a commit another one is expected.
+const writing = 100 * time.Millisecond
+
+// workers returns how many goroutines may encode a file. While rows are committed a
+// processor is left to that: a goroutine that has waited for the disk would wait for one of
+// those again, up to ten milliseconds.
+func (db *DB) workers() int {
+	n := runtime.GOMAXPROCS(0)
+	if last := time.Duration(db.lastCommit.Load()); last > 0 && time.Since(db.background.opened)-last < writing {
+		n--
+	}
+	return max(1, n)
 }
 
 // stop ends the work and waits for the steps in progress to notice.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/minikudu/minikudu/internal/manifest"
 	"github.com/minikudu/minikudu/internal/mvcc"
@@ -246,6 +247,7 @@ func (c *commit) logAndApply(ctx context.Context, res *Result) (wal.Position, er
 		return pos, db.fail(fmt.Errorf("applying a logged commit: %w", err))
 	}
 	db.visible.Store(uint64(ts))
+	db.lastCommit.Store(int64(time.Since(db.background.opened)))
 	db.metrics.commits.Add(1)
 	db.metrics.rows.Add(res.Inserted + res.Updated + res.Deleted)
 	res.Timestamp = ts

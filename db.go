@@ -44,7 +44,8 @@ type DB struct {
 	rate       rate          // of what compactions in the background write
 	visible    atomic.Uint64 // newest commit that readers see
 	failure    atomic.Pointer[error]
-	logStarted atomic.Bool // false while the log is replayed
+	lastCommit atomic.Int64 // nanoseconds since opened
+	logStarted atomic.Bool  // false while the log is replayed
 	nextFile   atomic.Uint64
 	nextRowSet atomic.Uint64
 	trimmed    struct { // the log state last written to the manifest

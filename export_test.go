@@ -17,3 +17,6 @@ func (t *Table) CompactMinor(ctx context.Context) error {
 		return nil
 	})
 }
+
+// Workers returns how many goroutines would encode a file now.
+func (db *DB) Workers() int { return db.workers() }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -799,4 +800,16 @@ func TestFlushDeltas(t *testing.T) {
 	if m := u.db.Metrics(); m.DeltaFlushes != 1 || m.Flushes != 1 || st.MemoryRows != 1 {
 		t.Errorf("%+v, %d rows in memory", m, st.MemoryRows)
 	}
+}
+
+// While rows are committed, encoding leaves a processor to that.
+func TestEncodingLeavesAProcessorToCommits(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	r := newRig(t, minikudu.Options{}, kvSpec())
+	if n := r.db.Workers(); n != 4 {
+		t.Fatalf("%d before any commit", n)
+	}
+	k := 0
+	waitFor(t, "three", func() bool { k++; r.insert([]any{k, k}); return r.db.Workers() == 3 })
+	waitFor(t, "four", func() bool { return r.db.Workers() == 4 })
 }

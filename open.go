@@ -330,7 +330,7 @@ func (db *DB) tabletEnv(s *manifest.State, mt *manifest.Table) tablet.Env {
 	return tablet.Env{
 		Disk: diskrowset.Env{FS: db.fs, Files: db.files, Pages: db.pages, Dir: dir, StoreID: s.Store},
 		Writer: diskrowset.WriterOptions{FS: db.fs, Dir: dir, StoreID: s.Store, NewFile: db.newFile, TargetBytes: db.opts.RowSetBytes,
-			KuduCompatible: mt.KuduCompatible, Throttle: db.throttle},
+			KuduCompatible: mt.KuduCompatible, Throttle: db.throttle, Workers: db.workers},
 		NewRowSet: db.newRowSet,
 		SyncLog:   db.syncLog,
 		Visible:   db.snapshot,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 
 	"github.com/minikudu/minikudu/cfile"
 	"github.com/minikudu/minikudu/internal/binfmt"
@@ -55,6 +56,9 @@ type WriterOptions struct {
 	KuduCompatible bool
 	// Horizon is the time below which insert times are stored as 0 (R8).
 	Horizon mvcc.Timestamp
+	// Workers returns how many goroutines may make parts of a file now; it is asked before
+	// each part. nil: as many as there are processors.
+	Workers func() int
 	// Throttle is called before n bytes are written and may wait; its error ends the
 	// write. nil: writes do not wait.
 	Throttle func(ctx context.Context, n int) error
@@ -71,6 +75,9 @@ func (o *WriterOptions) throttle(ctx context.Context) func(n int) error {
 func (o WriterOptions) withDefaults() WriterOptions {
 	if o.TargetBytes <= 0 {
 		o.TargetBytes = DefaultTargetBytes
+	}
+	if o.Workers == nil {
+		o.Workers = func() int { return runtime.GOMAXPROCS(0) }
 	}
 	return o
 }

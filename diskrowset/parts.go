@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -29,8 +28,8 @@ func (p *part) section(file rowset.FileNum, kind rowset.SectionKind, column sche
 	p.sections = append(p.sections, rowset.Section{File: file, Offset: at, Length: int64(p.buf.Len()) - at, Kind: kind, Column: column})
 }
 
-// makeAll makes the parts, as many at a time as there are processors, and calls use for
-// one after the other in order. The first failure ends it.
+// makeAll makes the parts, several at a time, and calls use for one after the other in
+// order. The first failure ends it.
 func (w *fileWriter) makeAll(parts []*part, use func(k int) error) error {
 	ctx, cancel := context.WithCancelCause(w.ctx)
 	defer cancel(nil)
@@ -39,10 +38,14 @@ func (w *fileWriter) makeAll(parts []*part, use func(k int) error) error {
 	}
 	var next atomic.Int64
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(parts)) {
+	for i := range min(max(1, w.o.Workers()), len(parts)) {
 		own := &writer{ctx: ctx, src: w.src.Fork(), o: w.o}
 		workers.Go(func() {
-			for k := next.Add(1) - 1; k < int64(len(parts)); k = next.Add(1) - 1 {
+			for i < max(1, w.o.Workers()) {
+				k := int(next.Add(1) - 1)
+				if k >= len(parts) {
+					return
+				}
 				p := parts[k]
 				p.w = own
 				if err := p.make(p); err != nil {
