@@ -2,6 +2,7 @@ package tablet
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"github.com/minikudu/minikudu/vector"
@@ -9,6 +10,7 @@ import (
 
 const (
 	radixRows  = 64 // keys from which counting bytes is faster than comparing keys
+	insertRows = 24 // keys up to which inserting one after the other is faster than merging
 	radixBytes = 4  // bytes that are counted; they leave few keys together
 )
 
@@ -121,16 +123,36 @@ func sortTies(refs []keyRef, mask [2]uint64, encoded *vector.Vector) {
 		for to < len(refs) && agree(&refs[from], &refs[to], mask) {
 			to++
 		}
-		if to-from > 1 {
-			slices.SortStableFunc(refs[from:to], func(a, b keyRef) int {
-				if c := slices.Compare(a.key[:], b.key[:]); c != 0 {
-					return c
-				}
-				return bytes.Compare(encoded.BytesAt(int(a.row)), encoded.BytesAt(int(b.row)))
-			})
+		switch n := to - from; {
+		case n > insertRows:
+			slices.SortStableFunc(refs[from:to], func(a, b keyRef) int { return compareRefs(&a, &b, encoded) })
+		case n > 1:
+			insertRefs(refs[from:to], encoded)
 		}
 		from = to
 	}
+}
+
+// insertRefs sorts a few refs by insertion.
+func insertRefs(refs []keyRef, encoded *vector.Vector) {
+	for i := 1; i < len(refs); i++ {
+		r := refs[i]
+		k := i
+		for ; k > 0 && compareRefs(&r, &refs[k-1], encoded) < 0; k-- {
+			refs[k] = refs[k-1]
+		}
+		refs[k] = r
+	}
+}
+
+func compareRefs(a, b *keyRef, encoded *vector.Vector) int {
+	switch {
+	case a.key[0] != b.key[0]:
+		return cmp.Compare(a.key[0], b.key[0])
+	case a.key[1] != b.key[1]:
+		return cmp.Compare(a.key[1], b.key[1])
+	}
+	return bytes.Compare(encoded.BytesAt(int(a.row)), encoded.BytesAt(int(b.row)))
 }
 
 func agree(a, b *keyRef, mask [2]uint64) bool {

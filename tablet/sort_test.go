@@ -45,6 +45,7 @@ func BenchmarkSort(b *testing.B) {
 	for name, key := range map[string]func(i int) []byte{
 		"series": func(i int) []byte { return fmt.Appendf(nil, "host_%03d\x00\x00%08d", i%100, i/100) },
 		"random": func(i int) []byte { return fmt.Appendf(nil, "%016d", r.Uint64()) },
+		"ties":   func(i int) []byte { return fmt.Appendf(nil, "%08d%05d%05d%d", i/8, r.IntN(300), r.IntN(300), i) },
 		"number": func(i int) []byte { return binary.BigEndian.AppendUint64(nil, r.Uint64N(1<<21)) },
 	} {
 		b.Run(name, func(b *testing.B) {
