@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/minikudu/minikudu"
+	"github.com/minikudu/minikudu/internal/testkit"
 	"github.com/minikudu/minikudu/predicate"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
@@ -182,6 +183,104 @@ func TestInsertColumnsTakesDictionariesAndSlices(t *testing.T) {
 	}
 	r.commit(&b)
 	sameSet(t, "rows", r.rows(minikudu.Query{}), [][]any{{"1", "no", []byte("yes")}, {"2", nil, []byte("no")}, {"3", "yes", nil}})
+}
+
+// GetMany is Get for each key, wherever its row is, given how often.
+func TestGetManyIsGetForEach(t *testing.T) {
+	r := newRig(t, minikudu.Options{}, kvSpec())
+	rnd := testkit.Rand(t)
+	change := func() {
+		for range 60 {
+			k := rnd.IntN(100)
+			r.do(minikudu.OpUpsert, kv(k, rnd.IntN(1000)))
+			if rnd.IntN(3) == 0 {
+				r.do(minikudu.OpDelete, key(k))
+			}
+		}
+	}
+	check := func(when string) {
+		t.Helper()
+		keys := make([][]any, rnd.IntN(200))
+		for i := range keys {
+			keys[i] = []any{rnd.IntN(120)}
+		}
+		got, err := r.tab.GetMany(ctx, keys)
+		if err != nil || len(got) != len(keys) {
+			t.Fatalf("%s: %d rows, %v", when, len(got), err)
+		}
+		for i, k := range keys {
+			want, err := r.tab.Get(ctx, k...)
+			switch {
+			case errors.Is(err, minikudu.ErrNotFound) && got[i] == nil:
+			case err != nil || got[i] == nil || fmt.Sprint(got[i].Values()) != fmt.Sprint(want.Values()):
+				t.Fatalf("%s: key %v is %v, want %v, %v", when, k, got[i], want, err)
+			}
+		}
+	}
+	for _, step := range []struct {
+		name string
+		do   func()
+	}{{"in memory", func() {}}, {"flushed", r.flush}, {"changed", change}, {"flushed again", r.flush}, {"changed again", change},
+		{"compacted", func() { r.compact() }}, {"opened again", r.restart}} {
+		if step.name == "in memory" {
+			change()
+		}
+		step.do()
+		check(step.name)
+	}
+	var bad *schema.ValueError
+	if _, err := r.tab.GetMany(ctx, [][]any{{1}, {"one"}}); !errors.As(err, &bad) || bad.Row != 1 || bad.Column != "key" {
+		t.Errorf("a key of another type: %v", err)
+	}
+	if _, err := r.tab.GetMany(ctx, [][]any{{1}, {2}, {3, 4}}); !errors.As(err, &bad) || bad.Row != 2 {
+		t.Errorf("a key too long: %v", err)
+	}
+	if rows, err := r.tab.GetMany(ctx, nil); err != nil || len(rows) != 0 {
+		t.Errorf("no keys: %v, %v", rows, err)
+	}
+}
+
+// Rows that change all the time are read whole, at one commit each.
+func TestGetManyBesideCommits(t *testing.T) {
+	r := newRig(t, minikudu.Options{}, table([]string{"k"}, col("k", schema.Int32), col("a", schema.Int64), col("b", schema.Int64)))
+	put := func(v int) {
+		var b minikudu.WriteBatch
+		for k := range 20 {
+			b.Upsert(r.tab, k, v, v)
+		}
+		r.commit(&b)
+	}
+	put(0)
+	done := make(chan struct{})
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		defer close(done)
+		for v := 1; v <= 300; v++ {
+			put(v)
+			if v%100 == 0 {
+				r.flush()
+			}
+		}
+	})
+	keys := [][]any{{3}, {19}, {0}, {3}}
+	for last := int64(0); ; {
+		rows, err := r.tab.GetMany(ctx, keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range rows {
+			if row == nil || row.Value("a") != row.Value("b") || row.Value("a").(int64) < last {
+				t.Fatalf("key %v is %v after %d", keys[i], row, last)
+			}
+		}
+		last = rows[0].Value("a").(int64)
+		select {
+		case <-done:
+			writer.Wait()
+			return
+		default:
+		}
+	}
 }
 
 func TestGetErrors(t *testing.T) {

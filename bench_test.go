@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -139,6 +140,25 @@ func BenchmarkGet(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}
+
+// BenchmarkGetMany looks a hundred keys up together.
+func BenchmarkGetMany(b *testing.B) {
+	_, tab, rows := loaded(b)
+	r := rand.New(rand.NewPCG(3, 4))
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
+	keys := make([][]any, 100)
+	for b.Loop() {
+		for k := range keys {
+			i := r.IntN(rows)
+			keys[k] = []any{fmt.Sprintf("host_%03d", i%benchHosts), start + int64(i/benchHosts)*10_000_000}
+		}
+		found, err := tab.GetMany(ctx, keys)
+		if err != nil || slices.Contains(found, nil) {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(keys)*b.N)/b.Elapsed().Seconds(), "rows/s")
 }
 
 // scanSum runs a scan and sums a column of the result.

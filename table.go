@@ -2,6 +2,7 @@ package minikudu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -155,8 +156,7 @@ func (t *Table) newGetter() *getter {
 // setKey converts and encodes a whole key.
 func (g *getter) setKey(t *Table, key []any) error {
 	if len(key) != t.schema.NumKey() {
-		return &schema.ValueError{Row: -1, Reason: fmt.Sprintf("%d values for %d key columns (%s)", len(key), t.schema.NumKey(),
-			strings.Join(t.schema.KeyNames(), ", "))}
+		return t.keyLengthError(-1, key)
 	}
 	for i, v := range key {
 		x, err := t.schema.Column(i).Convert(v)
@@ -190,6 +190,74 @@ func (t *Table) Get(ctx context.Context, key ...any) (*Row, error) {
 		r.cells[i] = v.Value(0)
 	}
 	return r, nil
+}
+
+// GetMany returns the rows with the given keys, in their order, nil for those that are
+// missing. It is Get for each, but finds them together. A bad value names the place of its
+// key as row.
+func (t *Table) GetMany(ctx context.Context, keys [][]any) ([]*Row, error) {
+	if err := t.begin(); err != nil {
+		return nil, err
+	}
+	defer t.db.gate.exit()
+	columns, err := t.keyColumns(keys)
+	if err != nil {
+		return nil, err
+	}
+	sorted, of, err := tablet.SortKeys(columns, len(keys))
+	if err != nil {
+		return nil, err
+	}
+	g := t.newGetter() // vectors that take many rows are not kept
+	which, err := t.tablet.GetMany(ctx, sorted, g.all, g.cells)
+	if err != nil {
+		return nil, t.tabletError(err)
+	}
+	rows := make([]*Row, sorted.Len())
+	for i, k := range which {
+		r := &Row{table: t, cells: make([]schema.Value, len(g.cells))}
+		for c, v := range g.cells {
+			r.cells[c] = v.Value(i)
+		}
+		rows[k] = r
+	}
+	out := make([]*Row, len(keys))
+	for i, k := range of {
+		out[i] = rows[k]
+	}
+	t.db.metrics.gets.Add(int64(len(keys)))
+	return out, nil
+}
+
+// keyColumns converts whole keys to a vector for each key column.
+func (t *Table) keyColumns(keys [][]any) ([]*vector.Vector, error) {
+	columns := make([]*vector.Vector, t.schema.NumKey())
+	for c := range columns {
+		columns[c] = vector.New(t.schema.Column(c).Kind(), len(keys))
+	}
+	for i, key := range keys {
+		if len(key) != len(columns) {
+			return nil, t.keyLengthError(i, key)
+		}
+		for c, v := range key {
+			x, err := t.schema.Column(c).Convert(v)
+			if err == nil {
+				err = columns[c].Append(x)
+			}
+			if v := (*schema.ValueError)(nil); errors.As(err, &v) {
+				v.Row = i
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return columns, nil
+}
+
+func (t *Table) keyLengthError(row int, key []any) error {
+	return &schema.ValueError{Row: row, Reason: fmt.Sprintf("%d values for %d key columns (%s)", len(key), t.schema.NumKey(),
+		strings.Join(t.schema.KeyNames(), ", "))}
 }
 
 // GetAsOf returns the row with the given key as it was at a time; see Query.AsOf. A row

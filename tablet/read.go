@@ -1,16 +1,19 @@
 package tablet
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"runtime"
 
 	"github.com/minikudu/minikudu/diskrowset"
+	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
 )
 
-// lookup resolves the keys listed, ascending, in which against every store that may
+// lookup resolves the keys listed in which, which are all of them, against every store that may
 // hold them and sets out[i] for those that are stored.
 func (s *stores) lookup(ctx context.Context, keys *rowset.Keys, which []int32, out []rowset.Found) error {
 	if err := s.active.Lookup(ctx, keys, which, out); err != nil {
@@ -26,7 +29,7 @@ func (s *stores) lookup(ctx context.Context, keys *rowset.Keys, which []int32, o
 	})
 }
 
-// locate resolves the keys listed in the present stores, which it returns. A rowset that
+// locate resolves the keys listed in which, which are all of them, in the present stores, which it returns. A rowset that
 // left the tablet meanwhile is no failure: the keys are looked for in what replaced it.
 func (t *Tablet) locate(ctx context.Context, keys *rowset.Keys, which []int32, out []rowset.Found) (*stores, error) {
 	for {
@@ -71,6 +74,66 @@ func (t *Tablet) Get(ctx context.Context, keys *rowset.Keys, columns []int, dst 
 		}
 		return err == nil, err
 	}
+}
+
+// GetMany appends the cells of the rows with the given keys to dst, one vector for each
+// schema column in columns, and returns the keys whose rows they are. Each row is that of
+// the newest visible commit at a moment of the call.
+func (t *Tablet) GetMany(ctx context.Context, keys *rowset.Keys, columns []int, dst []*vector.Vector) (out []int32, err error) {
+	n := keys.Len()
+	found, done, left := make([]rowset.Found, n), vector.NewBitmap(n), n
+	for which := allKeys(n); left > 0; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		at := t.env.Visible()
+		keys.Since = at
+		s, err := t.locate(ctx, keys, which, found)
+		if err != nil {
+			return nil, err
+		}
+		for k := range found {
+			f := found[k]
+			found[k] = rowset.Found{}
+			if done.Get(k) || f.RowSet != nil && f.LastChange > at { // by a commit that becomes visible in a moment
+				continue
+			}
+			if f.RowSet != nil && f.Live {
+				err := f.RowSet.ReadRow(ctx, f.Row, at, columns, dst)
+				if errors.Is(err, ErrClosed) && t.stores.Load() != s {
+					continue // the rowset was replaced meanwhile
+				}
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, int32(k))
+			}
+			done.Set(k)
+			left--
+		}
+		if left > 0 {
+			runtime.Gosched()
+		}
+	}
+	return out, nil
+}
+
+// SortKeys returns the distinct keys among n rows of key columns, and the key of each row.
+func SortKeys(columns []*vector.Vector, n int) (keys *rowset.Keys, of []int32, err error) {
+	encoded := vector.New(schema.KindBytes, n)
+	if err := encoding.AppendKeys(encoded, columns, 0, n); err != nil {
+		return nil, nil, err
+	}
+	of = make([]int32, n)
+	var rows []int32 // the first of each key
+	for _, r := range new(sorter).sort(encoded) {
+		if len(rows) == 0 || !bytes.Equal(encoded.BytesAt(int(rows[len(rows)-1])), encoded.BytesAt(int(r))) {
+			rows = append(rows, r)
+		}
+		of[r] = int32(len(rows) - 1)
+	}
+	keys = &rowset.Keys{Encoded: vector.New(schema.KindBytes, len(rows)), Columns: columns, Row: rows}
+	return keys, of, keys.Encoded.AppendRows(encoded, rows)
 }
 
 var first = []int32{0}

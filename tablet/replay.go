@@ -4,10 +4,8 @@ import (
 	"context"
 
 	"github.com/minikudu/minikudu/diskrowset"
-	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
-	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
 	"github.com/minikudu/minikudu/vfs"
 )
@@ -24,22 +22,19 @@ func (t *Tablet) Replay(ctx context.Context, ts mvcc.Timestamp, l *Logged) (appl
 		return 0, nil
 	}
 	key := l.Values[:t.schema.NumKey()]
-	e := &entries{key: key, encoded: vector.New(schema.KindBytes, n)}
-	if err := encoding.AppendKeys(e.encoded, key, 0, n); err != nil {
+	keys, _, err := SortKeys(key, n)
+	switch {
+	case err != nil:
 		return 0, err
+	case keys.Len() < n:
+		return 0, vfs.Corruptf("the log changes a key twice at %d", ts)
 	}
-	order := new(sorter).sort(e.encoded)
-	sorted := vector.New(schema.KindBytes, n)
-	if err := sorted.AppendRows(e.encoded, order); err != nil {
-		return 0, err
-	}
-	m := &Mutation{tablet: t, stores: t.stores.Load(), found: make([]rowset.Found, n)}
-	m.keys = &rowset.Keys{Encoded: sorted, Columns: key, Row: order}
+	m := &Mutation{tablet: t, stores: t.stores.Load(), found: make([]rowset.Found, n), keys: keys}
 	m.target = m.stores.active
 	if l.Kind == rowset.ChangePut {
-		return m.replayPut(ctx, ts, l, order)
+		return m.replayPut(ctx, ts, l, keys.Row)
 	}
-	return m.replayChange(ctx, ts, l, order)
+	return m.replayChange(ctx, ts, l, keys.Row)
 }
 
 // replayPut puts rows into memory again; a ghost there is revived.
