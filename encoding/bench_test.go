@@ -104,24 +104,6 @@ func benchBlock(b *testing.B, f Format, v *vector.Vector) {
 	})
 }
 
-func BenchmarkShuffle(b *testing.B) {
-	src, dst := make([]byte, subBlockBytes), make([]byte, subBlockBytes)
-	r := rand.New(rand.NewPCG(1, 2))
-	for i := range src {
-		src[i] = byte(r.Uint32())
-	}
-	for _, w := range []int{1, 2, 4, 8, 16} {
-		for name, f := range map[string]func(dst, src []byte, width int){"do": portable.do, "undo": portable.undo} {
-			b.Run(fmt.Sprintf("width=%d/%s", w, name), func(b *testing.B) {
-				b.SetBytes(int64(len(src)))
-				for b.Loop() {
-					f(dst, src, w)
-				}
-			})
-		}
-	}
-}
-
 func BenchmarkAppendKeys(b *testing.B) {
 	n := 4096
 	hosts, times := vector.New(schema.KindBytes, n), vector.New(schema.KindInt64, n)

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/minikudu/minikudu/internal/compress"
+	"github.com/minikudu/minikudu/internal/kernel"
 	"github.com/minikudu/minikudu/vector"
 	"github.com/minikudu/minikudu/vfs"
 )
@@ -101,7 +102,7 @@ func appendShuffled(dst, raw []byte, width, n int, ordinal uint32, planes *[subB
 	dst = le.AppendUint32(dst, uint32(width))
 	for len(raw) > 0 {
 		k := min(len(raw), subBlockBytes)
-		shuffle(planes[:k], raw[:k], width)
+		kernel.Shuffle(planes[:k], raw[:k], width)
 		raw = raw[k:]
 		length := len(dst)
 		dst = compress.AppendLZ4(append(dst, 0, 0, 0, 0), planes[:k])
@@ -171,10 +172,10 @@ func (h *shuffleBlock) decode(out []byte) error {
 		}
 		src = src[n:]
 		if k <= len(out) {
-			unshuffle(out[:k], planes[:k], h.width)
+			kernel.Unshuffle(out[:k], planes[:k], h.width)
 			out = out[k:]
 		} else {
-			unshuffle(padded[:k], planes[:k], h.width)
+			kernel.Unshuffle(padded[:k], planes[:k], h.width)
 			copy(out, padded[:k])
 		}
 	}

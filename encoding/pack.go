@@ -90,3 +90,8 @@ func unpackGroups[T number](dst []T, src []byte, width int) {
 		dst = dst[8:]
 	}
 }
+
+// load reads a little-endian word.
+func load(p unsafe.Pointer, offset int) uint64 {
+	return binary.LittleEndian.Uint64((*[8]byte)(unsafe.Add(p, offset))[:])
+}

@@ -1,6 +1,7 @@
 package encoding
 
 import (
+	"github.com/minikudu/minikudu/internal/kernel"
 	"github.com/minikudu/minikudu/vector"
 	"github.com/minikudu/minikudu/vfs"
 )
@@ -12,7 +13,7 @@ func appendPlanes(dst, raw []byte, width int, ordinal uint32) []byte {
 	for len(raw) >= subBlockBytes {
 		at := len(dst)
 		dst = append(dst, raw[:subBlockBytes]...)
-		shuffle(dst[at:], raw[:subBlockBytes], width)
+		kernel.Shuffle(dst[at:], raw[:subBlockBytes], width)
 		raw = raw[subBlockBytes:]
 	}
 	if len(raw) == 0 {
@@ -20,7 +21,7 @@ func appendPlanes(dst, raw []byte, width int, ordinal uint32) []byte {
 	}
 	var padded, planes [subBlockBytes]byte
 	n := (copy(padded[:], raw) + 8*width - 1) / (8 * width) * (8 * width)
-	shuffle(planes[:n], padded[:n], width)
+	kernel.Shuffle(planes[:n], padded[:n], width)
 	return append(dst, planes[:n]...)
 }
 
@@ -39,12 +40,12 @@ func (d *decoder) planes(dst *vector.Vector, block []byte) (Header, error) {
 	}
 	out := dst.ExtendFixed(int(n))
 	for len(out) >= subBlockBytes {
-		unshuffle(out[:subBlockBytes], rest[:subBlockBytes], int(w))
+		kernel.Unshuffle(out[:subBlockBytes], rest[:subBlockBytes], int(w))
 		out, rest = out[subBlockBytes:], rest[subBlockBytes:]
 	}
 	if len(out) > 0 {
 		var padded [subBlockBytes]byte
-		unshuffle(padded[:len(rest)], rest, int(w))
+		kernel.Unshuffle(padded[:len(rest)], rest, int(w))
 		copy(out, padded[:])
 	}
 	vector.HostOrder(dst.Data(), int(w))

@@ -71,34 +71,6 @@ func TestCodeWidths(t *testing.T) {
 	}
 }
 
-// Bits are moved by the definition, one by one, and compared with the kernels.
-func TestShuffleKernels(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 8))
-	for _, s := range []shuffler{portable, kernel} {
-		for _, w := range []int{1, 2, 4, 8, 16} {
-			for _, n := range []int{8, 16, 56, 64, 72, 120, 128, 256, 264, 504, 512} {
-				src, got, back := make([]byte, n*w), make([]byte, n*w), make([]byte, n*w)
-				for i := range src {
-					src[i] = byte(r.Uint32())
-				}
-				want := make([]byte, n*w)
-				for e := range n {
-					for b := range 8 * w {
-						if src[e*w+b/8]>>(b%8)&1 != 0 {
-							want[b*(n/8)+e/8] |= 1 << (e % 8)
-						}
-					}
-				}
-				s.do(got, src, w)
-				s.undo(back, got, w)
-				if !bytes.Equal(got, want) || !bytes.Equal(back, src) {
-					t.Fatalf("width %d, %d elements: shuffled %v, back %v", w, n, bytes.Equal(got, want), bytes.Equal(back, src))
-				}
-			}
-		}
-	}
-}
-
 // C17: values far apart, at every width.
 func TestC17ExtremeValues(t *testing.T) {
 	for _, kind := range allKinds[1:6] {

@@ -1,4 +1,4 @@
-package encoding
+package kernel
 
 import (
 	"encoding/binary"
@@ -13,62 +13,56 @@ import (
 // The passes are the radix-8 steps of the recursive transposition of a bit matrix
 // (Warren, Hacker's Delight, 7-3), with the swaps between words instead of within.
 
-// shuffler holds the kernels that process whole groups of 64 elements of width w: n
-// bytes from src, plane b of dst starting at b*stride.
-type shuffler struct {
-	shuffle   func(dst, src []byte, width, stride int)
-	unshuffle func(dst, src []byte, width, stride int)
+// Shuffle transposes the bits of src, elements of width 1, 2, 4, 8 or 16 bytes and a multiple of eight of
+// them, into dst, which has room for as much and does not overlap src.
+func Shuffle(dst, src []byte, width int) {
+	dst = dst[:len(src)]
+	shuffleRest(dst, src, width, fastShuffle(dst, src, width, len(src)/width/8))
 }
 
-// portable is the kernel for every machine. A faster one takes its place in kernel.
-var portable = shuffler{shuffle64, unshuffle64}
+// Unshuffle is the inverse of [Shuffle].
+func Unshuffle(dst, src []byte, width int) {
+	dst = dst[:len(src)]
+	unshuffleRest(dst, src, width, fastUnshuffle(dst, src, width, len(src)/width/8))
+}
 
-// kernel is chosen when the program starts and never changed.
-var kernel = portable
-
-// shuffle transposes src into dst, of the same length, a multiple of 8 elements.
-func shuffle(dst, src []byte, width int) { kernel.do(dst, src, width) }
-
-// unshuffle is the inverse of shuffle.
-func unshuffle(dst, src []byte, width int) { kernel.undo(dst, src, width) }
-
-func (s *shuffler) do(dst, src []byte, width int) {
-	stride := len(src) / width / 8
-	whole := len(src) / (64 * width) * (64 * width)
-	if whole > 0 {
-		s.shuffle(dst, src[:whole], width, stride)
+// shuffleRest does the elements from done on, a multiple of 64.
+func shuffleRest(dst, src []byte, width, done int) {
+	n := len(src) / width
+	stride, whole := n/8, n&^63
+	if done < whole {
+		shuffle64(dst[done/8:], src[done*width:whole*width], width, stride)
 	}
-	if whole == len(src) {
+	if whole == n {
 		return
 	}
 	var in, out [64 * 16]byte
-	copy(in[:], src[whole:])
+	copy(in[:], src[whole*width:])
 	shuffle64(out[:], in[:64*width], width, 8)
-	at := whole / width / 8
 	for b := range 8 * width {
-		copy(dst[b*stride+at:(b+1)*stride], out[8*b:])
+		copy(dst[b*stride+whole/8:(b+1)*stride], out[8*b:])
 	}
 }
 
-func (s *shuffler) undo(dst, src []byte, width int) {
-	stride := len(src) / width / 8
-	whole := len(src) / (64 * width) * (64 * width)
-	if whole > 0 {
-		s.unshuffle(dst[:whole], src, width, stride)
+// unshuffleRest does the elements from done on, a multiple of 64.
+func unshuffleRest(dst, src []byte, width, done int) {
+	n := len(src) / width
+	stride, whole := n/8, n&^63
+	if done < whole {
+		unshuffle64(dst[done*width:whole*width], src[done/8:], width, stride)
 	}
-	if whole == len(src) {
+	if whole == n {
 		return
 	}
 	var in, out [64 * 16]byte
-	at := whole / width / 8
 	for b := range 8 * width {
-		copy(in[8*b:8*b+8], src[b*stride+at:(b+1)*stride])
+		copy(in[8*b:8*b+8], src[b*stride+whole/8:(b+1)*stride])
 	}
 	unshuffle64(out[:64*width], in[:], width, 8)
-	copy(dst[whole:], out[:])
+	copy(dst[whole*width:], out[:])
 }
 
-// shuffle64 is the portable kernel. Between the passes, word 8q+m of t has byte m of the
+// shuffle64 transposes whole groups of 64 elements, plane b of dst starting at b*stride. Between the passes, word 8q+m of t has byte m of the
 // words q, w+q, 2w+q, ... of the 64 elements, which is byte k of the elements i, 8+i, 16+i, ...
 // for 8q+m = i*w+k.
 func shuffle64(dst, src []byte, width, stride int) {
