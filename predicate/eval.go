@@ -3,6 +3,7 @@ package predicate
 import (
 	"sync"
 
+	"github.com/minikudu/minikudu/internal/kernel"
 	"github.com/minikudu/minikudu/vector"
 )
 
@@ -153,21 +154,21 @@ func (s *scratch) filterCodes(l *leaf, v *vector.Vector, sel vector.Bitmap) {
 func filterCodeRun(v *vector.Vector, sel vector.Bitmap, first, width uint32) {
 	switch v.CodeWidth() {
 	case 1:
-		filterSpan(sel, vector.Codes[uint8](v), uint8(first), uint8(width), ^uint64(0))
+		kernel.FilterSpan(sel, vector.Codes[uint8](v), uint8(first), uint8(width), ^uint64(0))
 	case 2:
-		filterSpan(sel, vector.Codes[uint16](v), uint16(first), uint16(width), ^uint64(0))
+		kernel.FilterSpan(sel, vector.Codes[uint16](v), uint16(first), uint16(width), ^uint64(0))
 	default:
-		filterSpan(sel, vector.Codes[uint32](v), first, width, ^uint64(0))
+		kernel.FilterSpan(sel, vector.Codes[uint32](v), first, width, ^uint64(0))
 	}
 }
 
 func filterCodeTable(v *vector.Vector, sel vector.Bitmap, table []uint8) {
 	switch v.CodeWidth() {
 	case 1:
-		filterTable(sel, vector.Codes[uint8](v), table)
+		kernel.FilterTable(sel, vector.Codes[uint8](v), table)
 	case 2:
-		filterTable(sel, vector.Codes[uint16](v), table)
+		kernel.FilterTable(sel, vector.Codes[uint16](v), table)
 	default:
-		filterTable(sel, vector.Codes[uint32](v), table)
+		kernel.FilterTable(sel, vector.Codes[uint32](v), table)
 	}
 }

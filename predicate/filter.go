@@ -3,12 +3,13 @@ package predicate
 import (
 	"math/bits"
 
+	"github.com/minikudu/minikudu/internal/kernel"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
 )
 
-// kernel is a leaf made ready to run: the fields its filter function needs.
-type kernel struct {
+// prepared is a leaf made ready to run: the fields its filter function needs.
+type prepared struct {
 	filter func(l *leaf, v *vector.Vector, sel vector.Bitmap)
 	keep   uint64 // all ones, or zero when the leaf is negated
 
@@ -69,14 +70,14 @@ func (l *leaf) prepareFixed() {
 	}
 }
 
-func (k *kernel) setSpan(lo, last key) {
+func (k *prepared) setSpan(lo, last key) {
 	k.lo, k.width = lo.n.Lo, last.n.Lo-lo.n.Lo
 	low, borrow := bits.Sub64(last.n.Lo, lo.n.Lo, 0)
 	high, _ := bits.Sub64(uint64(last.n.Hi), uint64(lo.n.Hi), borrow)
 	k.lo128, k.width128 = lo.n, schema.Int128{Lo: low, Hi: int64(high)}
 }
 
-func (k *kernel) setKeys(keys []key, kind schema.Kind) {
+func (k *prepared) setKeys(keys []key, kind schema.Kind) {
 	first, last := keys[0], keys[len(keys)-1]
 	k.setSpan(first, last)
 	if kind == schema.KindInt128 {
@@ -104,20 +105,20 @@ func filterBools(l *leaf, v *vector.Vector, sel vector.Bitmap) {
 }
 
 func filterFixed[T interface {
-	unsigned
+	kernel.Unsigned
 	vector.Fixed
 }](l *leaf, v *vector.Vector, sel vector.Bitmap) {
 	k, vals := &l.run, vector.Values[T](v)
 	switch {
 	case l.test == inSpan:
-		filterSpan(sel, vals, T(k.lo), T(k.width), k.keep)
+		kernel.FilterSpan(sel, vals, T(k.lo), T(k.width), k.keep)
 	case k.list != nil:
-		filterList(sel, vals, k.list, k.keep)
+		kernel.FilterList(sel, vals, k.list, k.keep)
 	case k.dense != nil:
-		filterDense(sel, vals, T(k.lo), k.dense, k.keep)
+		kernel.FilterDense(sel, vals, T(k.lo), k.dense, k.keep)
 	default:
 		if !l.not {
-			filterSpan(sel, vals, T(k.lo), T(k.width), k.keep) // few get as far as the hash
+			kernel.FilterSpan(sel, vals, T(k.lo), T(k.width), k.keep) // few get as far as the hash
 		}
 		shift := 64 - 8*l.kind.Width() // sign extension
 		eachSelected(sel, func(row int) bool {
@@ -130,14 +131,14 @@ func filterFloat[T int32 | int64](l *leaf, v *vector.Vector, sel vector.Bitmap) 
 	k, vals := &l.run, vector.Values[T](v)
 	switch {
 	case l.test == inSpan:
-		filterFloatSpan(sel, vals, T(k.lo), k.width, k.keep)
+		kernel.FilterFloatSpan(sel, vals, T(k.lo), k.width, k.keep)
 	case k.list != nil:
-		filterFloatList(sel, vals, k.list, k.keep)
+		kernel.FilterFloatList(sel, vals, k.list, k.keep)
 	default:
 		if !l.not {
-			filterFloatSpan(sel, vals, T(k.lo), k.width, k.keep)
+			kernel.FilterFloatSpan(sel, vals, T(k.lo), k.width, k.keep)
 		}
-		eachSelected(sel, func(row int) bool { return k.hash.has(int64(floatBits(vals[row]))) != l.not })
+		eachSelected(sel, func(row int) bool { return k.hash.has(int64(kernel.FloatKey(vals[row]))) != l.not })
 	}
 }
 

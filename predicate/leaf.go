@@ -29,7 +29,7 @@ type leaf struct {
 	span span     // inSpan
 	set  []key    // inSet: ascending, distinct, never NaN; -0 and +0 only together
 	like *pattern // isLike
-	run  kernel   // prepared at the end of Bind
+	run  prepared // made at the end of Bind
 }
 
 // accepts reports whether a cell that is neither null nor NaN passes.

@@ -7,3 +7,9 @@ const hasAVX2 = false
 
 func fastShuffle(dst, src []byte, width, stride int) int   { return 0 }
 func fastUnshuffle(dst, src []byte, width, stride int) int { return 0 }
+
+func fastSpan[T Unsigned](sel []uint64, vals []T, lo, width T, keep uint64) int { return 0 }
+
+func fastFloatSpan[T int32 | int64](sel []uint64, vals []T, lo T, width, keep uint64) int { return 0 }
+
+func fastTable[T Unsigned](sel []uint64, codes []T, table []uint8) int { return 0 }

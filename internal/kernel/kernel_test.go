@@ -26,6 +26,13 @@ func newGuarded[T any](n int) guarded[T] {
 	return guarded[T]{unsafe.Slice((*T)(unsafe.Pointer(&all[guard])), n), all, size}
 }
 
+// guardedCopy returns a guarded copy of vals.
+func guardedCopy[T any](vals []T) guarded[T] {
+	g := newGuarded[T](len(vals))
+	copy(g.vals, vals)
+	return g
+}
+
 func (g *guarded[T]) check(t *testing.T) {
 	t.Helper()
 	for i, b := range g.all {

@@ -79,7 +79,7 @@ var edges = map[string][]string{
 	"internal/filecache":   {"vfs"},
 	"internal/mvcc":        {},
 	"encoding":             {"schema", "vector", "vfs", "internal/compress", "internal/binfmt", "internal/kernel"},
-	"predicate":            {"schema", "vector", "encoding"},
+	"predicate":            {"schema", "vector", "encoding", "internal/kernel"},
 	"internal/aggregate":   {"schema", "vector"},
 	"internal/record":      {"schema", "vector", "internal/binfmt"},
 	"internal/rowset":      {"schema", "vector", "predicate", "internal/mvcc", "internal/filter"},

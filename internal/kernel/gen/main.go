@@ -16,6 +16,7 @@ var families = []struct {
 	build func(*build.Context)
 }{
 	{"shuffle", shuffle},
+	{"compare", compare},
 }
 
 func main() {
