@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/minikudu/minikudu/internal/kernel"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
 	"github.com/minikudu/minikudu/vfs"
@@ -147,7 +148,7 @@ func (d *decoder) distinct(dst *vector.Vector, block []byte) (Header, error) {
 }
 
 // distinctInts decodes words of up to 64 bits, then which.
-func distinctInts[T number](dst *vector.Vector, s *pageScratch, src []byte) error {
+func distinctInts[T kernel.Unsigned](dst *vector.Vector, s *pageScratch, src []byte) error {
 	words := vector.Values[T](&s.table)
 	src, err := decodeDifferences(words, src)
 	if err != nil {

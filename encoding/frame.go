@@ -3,6 +3,7 @@ package encoding
 import (
 	"encoding/binary"
 
+	"github.com/minikudu/minikudu/internal/kernel"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
 	"github.com/minikudu/minikudu/vfs"
@@ -61,7 +62,7 @@ func (d *decoder) frame(dst *vector.Vector, block []byte) (Header, error) {
 	return Header{ordinal, int(n)}, err
 }
 
-func frameInto[T number](dst []T, src []byte, e schema.Encoding) error {
+func frameInto[T kernel.Unsigned](dst []T, src []byte, e schema.Encoding) error {
 	if e == schema.EncodingFrame {
 		return decodeAll(dst, src)
 	}
@@ -70,22 +71,18 @@ func frameInto[T number](dst []T, src []byte, e schema.Encoding) error {
 }
 
 // decodeDifferences fills dst and returns what follows.
-func decodeDifferences[T number](dst []T, src []byte) ([]byte, error) {
+func decodeDifferences[T kernel.Unsigned](dst []T, src []byte) ([]byte, error) {
 	base, k := binary.Varint(src)
 	if k <= 0 {
 		return nil, vfs.Corruptf("differences without a base")
 	}
 	rest, err := decodeNumbers(dst, src[k:])
-	sum := T(base)
-	for i, d := range dst {
-		sum += d
-		dst[i] = sum
-	}
+	kernel.PrefixSum(dst, T(base))
 	return rest, err
 }
 
 // decodeAll fills dst from numbers that end where src does.
-func decodeAll[T number](dst []T, src []byte) error {
+func decodeAll[T kernel.Unsigned](dst []T, src []byte) error {
 	rest, err := decodeNumbers(dst, src)
 	return atEnd(rest, err)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"unsafe"
 
+	"github.com/minikudu/minikudu/internal/kernel"
 	"github.com/minikudu/minikudu/vfs"
 )
 
@@ -125,7 +126,7 @@ func cutNumbers(src []byte) (h numbersHead, rest []byte, err error) {
 }
 
 // decodeNumbers fills dst and returns what follows the numbers.
-func decodeNumbers[T number](dst []T, src []byte) ([]byte, error) {
+func decodeNumbers[T kernel.Unsigned](dst []T, src []byte) ([]byte, error) {
 	h, src, err := cutNumbers(src)
 	if err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func decodeNumbers[T number](dst []T, src []byte) ([]byte, error) {
 }
 
 // decodePacked fills dst from one packed block.
-func decodePacked[T number](dst []T, src []byte, h numbersHead) ([]byte, error) {
+func decodePacked[T kernel.Unsigned](dst []T, src []byte, h numbersHead) ([]byte, error) {
 	offset, n := binary.Uvarint(src)
 	if n <= 0 || n >= len(src) {
 		return nil, vfs.Corruptf("block of numbers without a width")
@@ -158,31 +159,15 @@ func decodePacked[T number](dst []T, src []byte, h numbersHead) ([]byte, error) 
 	if size > len(src) {
 		return nil, vfs.Corruptf("%d numbers of %d bits in %d bytes", len(dst), width, len(src))
 	}
-	unpack(dst, src[:size], width)
 	h.scale(offset)
-	rise(dst, h)
+	kernel.Unpack(dst, src, width, T(h.step), T(h.least))
 	return src[size:], nil
 }
 
 // scale moves the least by so many steps.
 func (h *numbersHead) scale(offset uint64) { h.least += offset * h.step }
 
-// rise turns steps above the least into numbers.
-func rise[T number](dst []T, h numbersHead) {
-	least, step := T(h.least), T(h.step)
-	switch {
-	case step != 1:
-		for i, s := range dst {
-			dst[i] = least + step*s
-		}
-	case least != 0:
-		for i := range dst {
-			dst[i] += least
-		}
-	}
-}
-
-func decodePlanes[T number](dst []T, src []byte, h numbersHead) ([]byte, error) {
+func decodePlanes[T kernel.Unsigned](dst []T, src []byte, h numbersHead) ([]byte, error) {
 	n := len(dst)
 	if h.planes*n > len(src) {
 		return nil, vfs.Corruptf("%d planes of %d numbers in %d bytes", h.planes, n, len(src))
@@ -195,6 +180,6 @@ func decodePlanes[T number](dst []T, src []byte, h numbersHead) ([]byte, error) 
 			dst[i] |= T(b) << (8 * k)
 		}
 	}
-	rise(dst, h)
+	kernel.Rise(dst, T(h.step), T(h.least))
 	return src[h.planes*n:], nil
 }

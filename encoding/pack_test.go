@@ -7,10 +7,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/minikudu/minikudu/internal/kernel"
 	"github.com/minikudu/minikudu/vfs"
 )
 
-func checkUnpack[T number](t *testing.T, vals []uint64, width int) {
+func checkUnpack[T kernel.Unsigned](t *testing.T, vals []uint64, width int) {
 	t.Helper()
 	packed := appendPacked([]byte{7}, vals, width)[1:]
 	if len(packed) != packedSize(len(vals), width) {
@@ -20,7 +21,7 @@ func checkUnpack[T number](t *testing.T, vals []uint64, width int) {
 	for i := range dst {
 		dst[i] = 99
 	}
-	unpack(dst, slices.Clip(packed), width)
+	kernel.Unpack(dst, slices.Clip(packed), width, 1, 0)
 	for i, v := range vals {
 		if dst[i] != T(v) {
 			t.Fatalf("number %d of %d, %d bits: %d, want %d", i, len(vals), width, dst[i], T(v))

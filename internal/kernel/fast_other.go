@@ -13,3 +13,7 @@ func fastSpan[T Unsigned](sel []uint64, vals []T, lo, width T, keep uint64) int 
 func fastFloatSpan[T int32 | int64](sel []uint64, vals []T, lo T, width, keep uint64) int { return 0 }
 
 func fastTable[T Unsigned](sel []uint64, codes []T, table []uint8) int { return 0 }
+
+func fastUnpack[T Unsigned](dst []T, src []byte, width int, step, least T) int { return 0 }
+
+func fastPrefixSum[T Unsigned](vals []T, base T) int { return 0 }

@@ -17,6 +17,7 @@ var families = []struct {
 }{
 	{"shuffle", shuffle},
 	{"compare", compare},
+	{"unpack", unpack},
 }
 
 func main() {
