@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/minikudu/minikudu/internal/kernel"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
 )
@@ -164,13 +165,14 @@ func (a *intSum) add(v *vector.Vector, sel vector.Bitmap) {
 	g.n += int64(sel.Count())
 	switch a.kind {
 	case schema.KindInt8:
-		g.sum.add(schema.Int128From(sumSmall(vector.Values[int8](v), sel)))
+		g.sum.add(schema.Int128From(kernel.SumSmall(vector.Values[int8](v), sel)))
 	case schema.KindInt16:
-		g.sum.add(schema.Int128From(sumSmall(vector.Values[int16](v), sel)))
+		g.sum.add(schema.Int128From(kernel.SumSmall(vector.Values[int16](v), sel)))
 	case schema.KindInt32:
-		g.sum.add(schema.Int128From(sumSmall(vector.Values[int32](v), sel)))
+		g.sum.add(schema.Int128From(kernel.SumSmall(vector.Values[int32](v), sel)))
 	case schema.KindInt64:
-		g.sum.add(sumInt64(vector.Values[int64](v), sel))
+		hi, lo := kernel.SumInt64(vector.Values[int64](v), sel)
+		g.sum.add(schema.Int128{Lo: lo, Hi: hi})
 	default:
 		vals := vector.Values[schema.Int128](v)
 		eachRow(sel, func(row int) { g.sum.add(vals[row]) })
@@ -198,7 +200,7 @@ func (g *intGroup) add(x schema.Int128) {
 	g.n++
 }
 
-func sumGroups[T smallInt | int64](groups []intGroup, vals []T, sel vector.Bitmap, ids []uint32) {
+func sumGroups[T kernel.Signed | int64](groups []intGroup, vals []T, sel vector.Bitmap, ids []uint32) {
 	for i, w := range sel {
 		for ; w != 0; w &= w - 1 {
 			row := i<<6 + bits.TrailingZeros64(w)
@@ -268,7 +270,7 @@ func (a *floatSum[T]) grow(n int) { a.groups = extended(a.groups, n) }
 
 func (a *floatSum[T]) add(v *vector.Vector, sel vector.Bitmap) {
 	a.groups[0].n += int64(sel.Count())
-	a.groups[0].sum += sumFloat(vector.Values[T](v), sel)
+	a.groups[0].sum += kernel.SumFloat(vector.Values[T](v), sel)
 }
 
 func (a *floatSum[T]) addGroups(v *vector.Vector, sel vector.Bitmap, ids []uint32) {
@@ -308,7 +310,7 @@ func (a *floatSum[T]) result(dst *vector.Vector, n int) error {
 }
 
 // extreme is min or max of numbers.
-type extreme[T ordered] struct {
+type extreme[T kernel.Number] struct {
 	max  bool
 	best []T
 	has  []bool
@@ -324,9 +326,9 @@ func (a *extreme[T]) add(v *vector.Vector, sel vector.Bitmap) {
 	switch {
 	case !a.has[0]:
 	case a.max:
-		a.best[0] = maxValue(a.best[0], vals, sel)
+		a.best[0] = kernel.Max(a.best[0], vals, sel)
 	default:
-		a.best[0] = minValue(a.best[0], vals, sel)
+		a.best[0] = kernel.Min(a.best[0], vals, sel)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/minikudu/minikudu/internal/kernel"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
 )
@@ -247,7 +248,7 @@ func (d *distinct) assignNulls(sel, valid vector.Bitmap, ids []uint32) {
 }
 
 // assignInts looks a value up only where it differs from that of the row before.
-func assignInts[T smallInt | int64](d *distinct, vals []T, sel vector.Bitmap, ids []uint32) {
+func assignInts[T kernel.Signed | int64](d *distinct, vals []T, sel vector.Bitmap, ids []uint32) {
 	var last T
 	lastID, known := uint32(0), false
 	for i, w := range sel {
@@ -262,7 +263,7 @@ func assignInts[T smallInt | int64](d *distinct, vals []T, sel vector.Bitmap, id
 }
 
 // integer returns the number of an integer.
-func integer[T smallInt | int64](d *distinct, x T) uint32 {
+func integer[T kernel.Signed | int64](d *distinct, x T) uint32 {
 	at := uint64(int64(x) - smallMin)
 	if at >= smallCount {
 		id, isNew := d.numberOf(uint64(x))

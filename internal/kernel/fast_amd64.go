@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"math/bits"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
@@ -194,4 +195,129 @@ func fastPrefixSum[T Unsigned](vals []T, base T) int {
 		return 0
 	}
 	return n
+}
+
+// denseWords is wholeWords where words with a bit set, of which it returns the number, have so many of
+// them that all values of a word are read sooner than those selected are one by one.
+func denseWords[T any](sel []uint64, vals []T) (words int, live uint64) {
+	words = wholeWords(sel, len(vals))
+	count := 0
+	for _, w := range sel[:words] {
+		if w != 0 {
+			live++
+		}
+		count += bits.OnesCount64(w)
+	}
+	if size := unsafe.Sizeof(*new(T)); live == 0 || 2*count < int(live)*int(size) {
+		return 0, 0
+	}
+	return words, live
+}
+
+func fastSumSmall[T Signed](vals []T, sel []uint64) (sum int64, words int) {
+	n, live := denseWords(sel, vals)
+	if n == 0 {
+		return 0, 0
+	}
+	var out [8]uint64
+	size := unsafe.Sizeof(vals[0])
+	excess := live << 6 << (8*size - 1) // of the values in the sum
+	switch size {
+	case 1:
+		sum8(&sel[0], start(vals), n, &out)
+	case 2:
+		sum16(&sel[0], start(vals), n, &out)
+		excess = 0
+	default:
+		sum32(&sel[0], start(vals), n, &out)
+	}
+	return int64(out[0] + out[1] + out[2] + out[3] - excess), n
+}
+
+func fastSumInt64(vals []int64, sel []uint64) (hi int64, lo uint64, words int) {
+	n, live := denseWords(sel, vals)
+	if n == 0 {
+		return 0, 0, 0
+	}
+	var out [8]uint64
+	sum64(&sel[0], start(vals), n, &out)
+	low, high := out[0]+out[1]+out[2]+out[3], out[4]+out[5]+out[6]+out[7]
+	lo, carry := bits.Add64(low, high<<32, 0)
+	top := high>>32 + carry
+	// Each of 64 values a word is 1<<63 too large.
+	excess := live << 5
+	return int64(top - excess), lo, n
+}
+
+func fastSumFloat[T float32 | float64](l *floatLanes, vals []T, sel []uint64) (words int) {
+	n, _ := denseWords(sel, vals)
+	switch {
+	case n == 0:
+	case unsafe.Sizeof(vals[0]) == 4:
+		sumFloat32(&sel[0], start(vals), n, (*[16]float64)(l))
+	default:
+		sumFloat64(&sel[0], start(vals), n, (*[16]float64)(l))
+	}
+	return n
+}
+
+func fastExtreme[T Number](best T, vals []T, sel []uint64, max bool) (T, int) {
+	n, _ := denseWords(sel, vals)
+	if n == 0 {
+		return best, 0
+	}
+	var lanes [32]T // the first 32 bytes are used
+	used := lanes[:32/unsafe.Sizeof(best)]
+	for i := range used {
+		used[i] = best
+	}
+	extreme[T](&sel[0], start(vals), n, start(used), max)
+	for _, x := range used {
+		if max && x > best || !max && x < best {
+			best = x
+		}
+	}
+	return best, n
+}
+
+// extreme calls the kernel for a type.
+func extreme[T Number](sel *uint64, vals *uint8, words int, best *uint8, max bool) {
+	switch any(T(0)).(type) {
+	case int8:
+		if max {
+			max8(sel, vals, words, best)
+		} else {
+			min8(sel, vals, words, best)
+		}
+	case int16:
+		if max {
+			max16(sel, vals, words, best)
+		} else {
+			min16(sel, vals, words, best)
+		}
+	case int32:
+		if max {
+			max32(sel, vals, words, best)
+		} else {
+			min32(sel, vals, words, best)
+		}
+	case int64:
+		if max {
+			max64(sel, vals, words, best)
+		} else {
+			min64(sel, vals, words, best)
+		}
+	case float32:
+		if max {
+			maxFloat32(sel, vals, words, best)
+		} else {
+			minFloat32(sel, vals, words, best)
+		}
+	case float64:
+		if max {
+			maxFloat64(sel, vals, words, best)
+		} else {
+			minFloat64(sel, vals, words, best)
+		}
+	}
 }

@@ -17,3 +17,11 @@ func fastTable[T Unsigned](sel []uint64, codes []T, table []uint8) int { return 
 func fastUnpack[T Unsigned](dst []T, src []byte, width int, step, least T) int { return 0 }
 
 func fastPrefixSum[T Unsigned](vals []T, base T) int { return 0 }
+
+func fastSumSmall[T Signed](vals []T, sel []uint64) (sum int64, words int) { return 0, 0 }
+
+func fastSumInt64(vals []int64, sel []uint64) (hi int64, lo uint64, words int) { return 0, 0, 0 }
+
+func fastSumFloat[T float32 | float64](l *floatLanes, vals []T, sel []uint64) (words int) { return 0 }
+
+func fastExtreme[T Number](best T, vals []T, sel []uint64, max bool) (T, int) { return best, 0 }

@@ -80,7 +80,7 @@ var edges = map[string][]string{
 	"internal/mvcc":        {},
 	"encoding":             {"schema", "vector", "vfs", "internal/compress", "internal/binfmt", "internal/kernel"},
 	"predicate":            {"schema", "vector", "encoding", "internal/kernel"},
-	"internal/aggregate":   {"schema", "vector"},
+	"internal/aggregate":   {"schema", "vector", "internal/kernel"},
 	"internal/record":      {"schema", "vector", "internal/binfmt"},
 	"internal/rowset":      {"schema", "vector", "predicate", "internal/mvcc", "internal/filter"},
 	"internal/delta":       {"schema", "vector", "internal/rowset", "internal/mvcc"},

@@ -18,6 +18,7 @@ var families = []struct {
 	{"shuffle", shuffle},
 	{"compare", compare},
 	{"unpack", unpack},
+	{"aggregate", aggregate},
 }
 
 func main() {
