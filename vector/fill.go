@@ -3,6 +3,7 @@ package vector
 import (
 	"math/bits"
 
+	"github.com/minikudu/minikudu/internal/kernel"
 	"github.com/minikudu/minikudu/schema"
 )
 
@@ -93,57 +94,28 @@ func (v *Vector) Spread(valid Bitmap, n int) {
 	v.valid = valid
 }
 
-// spreadFixed moves k values from the front to the places of the set bits, last first,
-// so that nothing is overwritten before it has moved.
+// spreadFixed moves k values from the front to the places of the set bits.
 func spreadFixed(data []byte, width int, valid Bitmap, k, n int) []byte {
 	data = reserve(data, (n-k)*width)[:n*width]
 	switch width {
 	case 1:
-		spread(view[uint8](data, n), valid, k)
+		kernel.Spread(view[uint8](data, n), valid, k)
 	case 2:
-		spread(view[uint16](data, n), valid, k)
+		kernel.Spread(view[uint16](data, n), valid, k)
 	case 4:
-		spread(view[uint32](data, n), valid, k)
+		kernel.Spread(view[uint32](data, n), valid, k)
 	case 8:
-		spread(view[uint64](data, n), valid, k)
+		kernel.Spread(view[uint64](data, n), valid, k)
 	default:
-		spread(view[schema.Int128](data, n), valid, k)
+		kernel.Spread(view[schema.Int128](data, n), valid, k)
 	}
 	return data
-}
-
-func spread[T Fixed](vals []T, valid Bitmap, k int) {
-	var zero T
-	for w := len(valid) - 1; w >= 0; w-- {
-		lo, hi := w<<6, min(w<<6+64, len(vals))
-		switch word := valid[w]; word {
-		case 0:
-			clear(vals[lo:hi])
-		case ^uint64(0):
-			k -= 64
-			copy(vals[lo:hi], vals[k:k+64])
-		default:
-			for i := hi - 1; i >= lo; i-- {
-				if word>>(uint(i)&63)&1 != 0 {
-					k--
-					vals[i] = vals[k]
-				} else {
-					vals[i] = zero
-				}
-			}
-		}
-	}
 }
 
 func spreadBits(b, valid Bitmap, k, n int) Bitmap {
 	for w := Words(n) - 1; w >= 0; w-- {
 		k -= bits.OnesCount64(valid[w])
-		vals, out := b.extract(k), uint64(0)
-		for left := valid[w]; left != 0; left &= left - 1 {
-			out |= left & -left & -(vals & 1)
-			vals >>= 1
-		}
-		b[w] = out
+		b[w] = kernel.Deposit(b.extract(k), valid[w])
 	}
 	return b
 }

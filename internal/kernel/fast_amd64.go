@@ -321,3 +321,38 @@ func extreme[T Number](sel *uint64, vals *uint8, words int, best *uint8, max boo
 		}
 	}
 }
+
+func fastSpread[T any](vals []T, valid []uint64, k int) bool {
+	n := len(valid)
+	if n == 0 || !hasAVX2 || len(vals) < 64*n || ones(valid) != k {
+		return false
+	}
+	switch unsafe.Sizeof(vals[0]) {
+	case 1:
+		spread8(start(vals), &valid[0], n, k)
+	case 2:
+		spread16(start(vals), &valid[0], n, k)
+	case 4:
+		spread32(start(vals), &valid[0], n, k)
+	case 8:
+		spread64(start(vals), &valid[0], n, k)
+	default:
+		return false
+	}
+	return true
+}
+
+// ones returns the number of set bits.
+func ones(b []uint64) (n int) {
+	for _, w := range b {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
+func fastDeposit(x, mask uint64) (uint64, bool) {
+	if !hasAVX2 {
+		return 0, false
+	}
+	return deposit64(x, mask), true
+}

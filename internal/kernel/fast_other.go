@@ -25,3 +25,7 @@ func fastSumInt64(vals []int64, sel []uint64) (hi int64, lo uint64, words int) {
 func fastSumFloat[T float32 | float64](l *floatLanes, vals []T, sel []uint64) (words int) { return 0 }
 
 func fastExtreme[T Number](best T, vals []T, sel []uint64, max bool) (T, int) { return best, 0 }
+
+func fastSpread[T any](vals []T, valid []uint64, k int) bool { return false }
+
+func fastDeposit(x, mask uint64) (uint64, bool) { return 0, false }

@@ -70,7 +70,7 @@ var edges = map[string][]string{
 	"schema":               {},
 	"vfs":                  {},
 	"vfs/errorfs":          {"vfs"},
-	"vector":               {"schema"},
+	"vector":               {"schema", "internal/kernel"},
 	"internal/binfmt":      {"vfs"},
 	"internal/cache":       {},
 	"internal/compress":    {"schema", "vfs"},

@@ -19,6 +19,7 @@ var families = []struct {
 	{"compare", compare},
 	{"unpack", unpack},
 	{"aggregate", aggregate},
+	{"spread", spread},
 }
 
 func main() {
