@@ -180,10 +180,18 @@ func (l *leaf) prepareBytes() {
 
 // filterBytes tests the selected rows one by one; v may be in dictionary form.
 func filterBytes(l *leaf, v *vector.Vector, sel vector.Bitmap) {
-	if l.run.isPoint && v.Dict() == nil {
+	switch plain := v.Dict() == nil; {
+	case plain && l.run.isPoint:
 		filterPoint(sel, v.Offsets(), v.Data(), l.run.point, l.not)
-		return
+	case plain && l.test == isLike && l.like.needle != "":
+		filterNeedle(l, v, sel)
+	default:
+		filterTexts(l, v, sel)
 	}
+}
+
+// filterTexts tests the selected rows, whatever the test.
+func filterTexts(l *leaf, v *vector.Vector, sel vector.Bitmap) {
 	for i, w := range sel {
 		for m := w; m != 0; m &= m - 1 {
 			if l.matches(v.BytesAt(i<<6+bits.TrailingZeros64(m))) == l.not {
@@ -191,6 +199,31 @@ func filterBytes(l *leaf, v *vector.Vector, sel vector.Bitmap) {
 			}
 		}
 		sel[i] = w
+	}
+}
+
+// needleWords is how many words of a selection are searched at a time.
+const needleWords = 64
+
+// filterNeedle looks for the text that every match contains, in many rows at once, and tests
+// those that have it unless that is enough.
+func filterNeedle(l *leaf, v *vector.Vector, sel vector.Bitmap) {
+	var buf [needleWords]uint64
+	offsets, data := v.Offsets(), v.Data()
+	for at := 0; at < len(sel); at += needleWords {
+		part := sel[at:min(at+needleWords, len(sel))]
+		hits := vector.Bitmap(buf[:copy(buf[:], part)])
+		if hits.Any() {
+			kernel.FilterContains(hits, offsets[64*at:min(64*(at+needleWords)+1, len(offsets))], data, l.like.needle)
+		}
+		if !l.like.enough {
+			eachSelected(hits, func(row int) bool { return l.like.match(v.BytesAt(64*at + row)) })
+		}
+		if l.not {
+			part.AndNot(hits)
+		} else {
+			copy(part, hits)
+		}
 	}
 }
 

@@ -73,6 +73,8 @@ func BenchmarkEval(b *testing.B) {
 		{"plain-eq", Eq("s", "host-11"), plain},
 		{"plain-range", Lt("s", "host-15"), plain},
 		{"plain-like", Like("s", "%1%"), plain},
+		{"plain-like-rare", Like("s", "%st-17%"), plain},
+		{"plain-like-two", Like("s", "h%st-1_7%"), plain},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			p, err := Bind(c.e, s)

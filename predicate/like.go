@@ -16,6 +16,9 @@ type pattern struct {
 	head, tail run
 	mid        []run
 	one        bool // no %: head alone must match the whole
+
+	needle string // a text that every match contains, worth to be looked for first
+	enough bool   // and whatever contains it matches
 }
 
 // run is a sequence of characters without %. Parts are literal texts; between two
@@ -55,7 +58,25 @@ func compileLike(s string) (*pattern, error) {
 			p.mid = append(p.mid, r)
 		}
 	}
+	p.setNeedle()
 	return p, nil
+}
+
+// minNeedle is the least length of a text that is looked for in front of a whole match.
+const minNeedle = 3
+
+func (p *pattern) setNeedle() {
+	for i := range p.mid {
+		for _, part := range p.mid[i].parts {
+			if len(part) > len(p.needle) {
+				p.needle = part
+			}
+		}
+	}
+	p.enough = len(p.mid) == 1 && p.mid[0].any == 0 && p.head.empty() && p.tail.empty()
+	if !p.enough && len(p.needle) < minNeedle {
+		p.needle = ""
+	}
 }
 
 // exact returns the only text that matches.

@@ -29,3 +29,5 @@ func fastExtreme[T Number](best T, vals []T, sel []uint64, max bool) (T, int) { 
 func fastSpread[T any](vals []T, valid []uint64, k int) bool { return false }
 
 func fastDeposit(x, mask uint64) (uint64, bool) { return 0, false }
+
+func fastContains(sel []uint64, offsets []int32, data []byte, s string) int { return 0 }

@@ -20,6 +20,7 @@ var families = []struct {
 	{"unpack", unpack},
 	{"aggregate", aggregate},
 	{"spread", spread},
+	{"search", search},
 }
 
 func main() {
