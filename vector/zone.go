@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"math"
 	"math/bits"
+	"unsafe"
 
+	"github.com/minikudu/minikudu/internal/kernel"
 	"github.com/minikudu/minikudu/schema"
 )
 
@@ -57,11 +59,11 @@ func (z *Zone) bounds(v *Vector) {
 	case schema.KindInt128:
 		z.int128Bounds(v)
 	case schema.KindFloat32:
-		if lo, hi, ok := floatBounds[float32](z, v); ok {
+		if lo, hi, ok := floatBounds[float32](z, v, int32(math.Float32bits(float32(math.Inf(1))))); ok {
 			z.Min, z.Max = schema.Float32Value(lo), schema.Float32Value(hi)
 		}
 	case schema.KindFloat64:
-		if lo, hi, ok := floatBounds[float64](z, v); ok {
+		if lo, hi, ok := floatBounds[float64](z, v, int64(math.Float64bits(math.Inf(1)))); ok {
 			z.Min, z.Max = schema.Float64Value(lo), schema.Float64Value(hi)
 		}
 	case schema.KindBytes:
@@ -94,11 +96,29 @@ func (v *Vector) runs(f func(from, to int)) {
 	}
 }
 
+// partRows is how many rows are looked at more than once before the next ones, so that they
+// stay in the cache.
+const partRows = 4096
+
+// parts calls f for every part of the cells, with the bits of those that are not null, or nil for all.
+func (v *Vector) parts(f func(from, to int, valid Bitmap)) {
+	for from := 0; from < v.length; from += partRows {
+		to := min(from+partRows, v.length)
+		if v.valid == nil {
+			f(from, to, nil)
+		} else {
+			f(from, to, v.valid[from>>6:Words(to)])
+		}
+	}
+}
+
 func intBounds[T int8 | int16 | int32 | int64](z *Zone, v *Vector) {
 	vals := Values[T](v)
 	first := vals[firstValid(v)]
 	lo, hi := first, first
-	v.runs(func(from, to int) { lo, hi = minMax(vals[from:to], lo, hi) })
+	v.parts(func(from, to int, valid Bitmap) {
+		lo, hi = kernel.Min(lo, vals[from:to], valid), kernel.Max(hi, vals[from:to], valid)
+	})
 	z.Min, z.Max = schema.IntValue(v.kind, int64(lo)), schema.IntValue(v.kind, int64(hi))
 }
 
@@ -109,42 +129,21 @@ func firstValid(v *Vector) int {
 	return v.valid.Next(0)
 }
 
-// minMax widens lo and hi by the values. Four independent pairs let the processor
-// compare four values at once.
-func minMax[T int8 | int16 | int32 | int64](vals []T, lo, hi T) (T, T) {
-	lo1, lo2, lo3, hi1, hi2, hi3 := lo, lo, lo, hi, hi, hi
-	for len(vals) >= 4 {
-		a, b, c, d := vals[0], vals[1], vals[2], vals[3]
-		lo, lo1, lo2, lo3 = min(lo, a), min(lo1, b), min(lo2, c), min(lo3, d)
-		hi, hi1, hi2, hi3 = max(hi, a), max(hi1, b), max(hi2, c), max(hi3, d)
-		vals = vals[4:]
-	}
-	for _, x := range vals {
-		lo, hi = min(lo, x), max(hi, x)
-	}
-	return min(lo, lo1, lo2, lo3), max(hi, hi1, hi2, hi3)
-}
-
 // floatBounds returns the bounds over the cells that are neither null nor NaN, a zero
 // as +0, and false when there are none; it sets HasNaN.
-func floatBounds[T float32 | float64](z *Zone, v *Vector) (lo, hi T, ok bool) {
-	vals := Values[T](v)
+func floatBounds[T float32 | float64, B int32 | int64](z *Zone, v *Vector, infinity B) (lo, hi T, ok bool) {
+	vals, keys := Values[T](v), Values[B](v)
 	lo, hi = T(math.Inf(1)), T(math.Inf(-1))
-	v.runs(func(from, to int) {
-		nan := 0
-		for _, x := range vals[from:to] {
-			// Every comparison with NaN is false, which leaves it out of the bounds.
-			if x < lo {
-				lo = x
-			}
-			if x > hi {
-				hi = x
-			}
-			if x != x {
-				nan++
-			}
+	least := kernel.FloatKey(infinity | -1<<(8*unsafe.Sizeof(infinity)-1))
+	v.parts(func(from, to int, valid Bitmap) {
+		lo, hi = kernel.Min(lo, vals[from:to], valid), kernel.Max(hi, vals[from:to], valid)
+		var buf [partRows / 64]uint64
+		nan := Bitmap(buf[:Words(to-from)])
+		if nan.SetRange(0, to-from); valid != nil {
+			copy(nan, valid)
 		}
-		z.HasNaN = z.HasNaN || nan > 0
+		kernel.FilterFloatSpan(nan, keys[from:to], least, uint64(infinity)-uint64(least), 0)
+		z.HasNaN = z.HasNaN || nan.Any()
 	})
 	return lo + 0, hi + 0, lo <= hi // -0 + 0 is +0
 }

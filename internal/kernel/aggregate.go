@@ -113,21 +113,41 @@ type Number interface {
 	int8 | int16 | int32 | int64 | float32 | float64
 }
 
-// Min returns the least of best, which is not NaN, and the selected values. A NaN is passed over; which
-// zero is taken is undefined.
+// allSelected is a selection of partRows rows.
+var allSelected = func() (sel [partRows / 64]uint64) {
+	for i := range sel {
+		sel[i] = fullWord
+	}
+	return sel
+}()
+
+// partRows is how many rows are taken at a time where they are looked at more than once, so that
+// they stay in the cache.
+const partRows = 4096
+
+// Min returns the least of best, which is not NaN, and the selected values, or all if sel is nil. A NaN is
+// passed over; which zero is taken is undefined.
 func Min[T Number](best T, vals []T, sel []uint64) T {
-	best, n := fastExtreme(best, vals, sel, false)
-	return minValue(best, vals[64*n:], sel[n:])
+	if sel != nil {
+		best, n := fastExtreme(best, vals, sel, false)
+		return minValue(best, vals[64*n:], sel[n:])
+	}
+	for len(vals) >= 64 {
+		n := min(len(vals), partRows) &^ 63
+		best, vals = Min(best, vals[:n], allSelected[:n/64]), vals[n:]
+	}
+	for _, x := range vals {
+		if x < best {
+			best = x
+		}
+	}
+	return best
 }
 
 func minValue[T Number](best T, vals []T, sel []uint64) T {
 	for i, w := range sel {
 		if w == fullWord {
-			for _, x := range (*[64]T)(vals[i*64:]) {
-				if x < best {
-					best = x
-				}
-			}
+			best = minValueOf64(best, (*[64]T)(vals[i*64:]))
 			continue
 		}
 		for ; w != 0; w &= w - 1 {
@@ -139,21 +159,55 @@ func minValue[T Number](best T, vals []T, sel []uint64) T {
 	return best
 }
 
-// Max returns the greatest of best, which is not NaN, and the selected values. A NaN is passed over;
-// which zero is taken is undefined.
+// minValueOf64 keeps four bests, so that four values are compared at once.
+func minValueOf64[T Number](best T, p *[64]T) T {
+	a, b, c, d := best, best, best, best
+	for j := 0; j < 64; j += 4 {
+		q := (*[4]T)(p[j : j+4])
+		if q[0] < a {
+			a = q[0]
+		}
+		if q[1] < b {
+			b = q[1]
+		}
+		if q[2] < c {
+			c = q[2]
+		}
+		if q[3] < d {
+			d = q[3]
+		}
+	}
+	for _, x := range [...]T{b, c, d} {
+		if x < a {
+			a = x
+		}
+	}
+	return a
+}
+
+// Max returns the greatest of best, which is not NaN, and the selected values, or all if sel is nil. A NaN is
+// passed over; which zero is taken is undefined.
 func Max[T Number](best T, vals []T, sel []uint64) T {
-	best, n := fastExtreme(best, vals, sel, true)
-	return maxValue(best, vals[64*n:], sel[n:])
+	if sel != nil {
+		best, n := fastExtreme(best, vals, sel, true)
+		return maxValue(best, vals[64*n:], sel[n:])
+	}
+	for len(vals) >= 64 {
+		n := min(len(vals), partRows) &^ 63
+		best, vals = Max(best, vals[:n], allSelected[:n/64]), vals[n:]
+	}
+	for _, x := range vals {
+		if x > best {
+			best = x
+		}
+	}
+	return best
 }
 
 func maxValue[T Number](best T, vals []T, sel []uint64) T {
 	for i, w := range sel {
 		if w == fullWord {
-			for _, x := range (*[64]T)(vals[i*64:]) {
-				if x > best {
-					best = x
-				}
-			}
+			best = maxValueOf64(best, (*[64]T)(vals[i*64:]))
 			continue
 		}
 		for ; w != 0; w &= w - 1 {
@@ -163,4 +217,30 @@ func maxValue[T Number](best T, vals []T, sel []uint64) T {
 		}
 	}
 	return best
+}
+
+// maxValueOf64 keeps four bests, so that four values are compared at once.
+func maxValueOf64[T Number](best T, p *[64]T) T {
+	a, b, c, d := best, best, best, best
+	for j := 0; j < 64; j += 4 {
+		q := (*[4]T)(p[j : j+4])
+		if q[0] > a {
+			a = q[0]
+		}
+		if q[1] > b {
+			b = q[1]
+		}
+		if q[2] > c {
+			c = q[2]
+		}
+		if q[3] > d {
+			d = q[3]
+		}
+	}
+	for _, x := range [...]T{b, c, d} {
+		if x > a {
+			a = x
+		}
+	}
+	return a
 }

@@ -80,6 +80,21 @@ func checkExtremes[T Number](t *testing.T, vals []T, sel []uint64, best T) {
 	}
 }
 
+// Without a selection all values count.
+func TestExtremesOfAll(t *testing.T) {
+	r := rand.New(rand.NewPCG(33, 34))
+	for _, n := range []int{0, 1, 63, 64, 65, partRows, partRows + 64, 2*partRows + 100} {
+		vals := viewOf[int64](randomBytes(r, 8*n))
+		least, greatest := int64(0), int64(0)
+		for _, x := range vals {
+			least, greatest = min(least, x), max(greatest, x)
+		}
+		if Min(0, vals, nil) != least || Max(0, vals, nil) != greatest {
+			t.Fatalf("%d values: %d to %d, want %d to %d", n, Min(0, vals, nil), Max(0, vals, nil), least, greatest)
+		}
+	}
+}
+
 // checkAggregate views bytes as values of every type; sel is repeated and cut to their number.
 func checkAggregate(t *testing.T, raw []byte, pattern []uint64) {
 	t.Helper()

@@ -152,32 +152,29 @@ func tableWord[T Unsigned](p *[64]T, table []uint8) uint64 {
 	return w
 }
 
-// listRows is how many rows a list is compared with at a time, so that they stay in the cache.
-const listRows = 4096
-
 // FilterList handles the values in a short list.
 func FilterList[T Unsigned](sel []uint64, vals []T, list []int64, keep uint64) {
-	var buf [listRows / 64]uint64
+	var buf [partRows / 64]uint64
 	for len(sel) > 0 {
 		miss := buf[:copy(buf[:], sel)]
 		for _, x := range list {
 			FilterSpan(miss, vals, T(x), 0, 0)
 		}
 		andFlipped(sel, miss, keep)
-		sel, vals = sel[len(miss):], vals[min(listRows, len(vals)):]
+		sel, vals = sel[len(miss):], vals[min(partRows, len(vals)):]
 	}
 }
 
 // FilterFloatList is [FilterList] over the bits of floats, by key.
 func FilterFloatList[T int32 | int64](sel []uint64, vals []T, list []int64, keep uint64) {
-	var buf [listRows / 64]uint64
+	var buf [partRows / 64]uint64
 	for len(sel) > 0 {
 		miss := buf[:copy(buf[:], sel)]
 		for _, x := range list {
 			FilterFloatSpan(miss, vals, T(x), 0, 0)
 		}
 		andFlipped(sel, miss, keep)
-		sel, vals = sel[len(miss):], vals[min(listRows, len(vals)):]
+		sel, vals = sel[len(miss):], vals[min(partRows, len(vals)):]
 	}
 }
 

@@ -121,7 +121,7 @@ func TestCompare(t *testing.T) {
 
 func TestFilterList(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
-	for _, n := range []int{0, 5, 64, 100, listRows - 1, listRows, 2*listRows + 77} {
+	for _, n := range []int{0, 5, 64, 100, partRows - 1, partRows, 2*partRows + 77} {
 		vals, floats := make([]uint16, n), make([]int64, n)
 		for i := range vals {
 			vals[i] = uint16(r.IntN(20))
