@@ -174,11 +174,8 @@ func choose[T vector.Fixed](out, words []T, s *pageScratch, src []byte) error {
 	if err := decodeAll(s.codes, src); err != nil {
 		return err
 	}
-	for i, c := range s.codes {
-		if int(c) >= len(words) {
-			return vfs.Corruptf("value %d is word %d of %d", i, c, len(words))
-		}
-		out[i] = words[c]
+	if i := kernel.Gather(out, words, s.codes); i < len(out) {
+		return vfs.Corruptf("value %d is word %d of %d", i, s.codes[i], len(words))
 	}
 	return nil
 }

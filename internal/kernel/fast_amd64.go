@@ -356,3 +356,29 @@ func fastDeposit(x, mask uint64) (uint64, bool) {
 	}
 	return deposit64(x, mask), true
 }
+
+func fastGather[T any](dst, words []T, codes []uint16) int {
+	n := len(codes) &^ 7
+	if n == 0 || !hasAVX2 || len(words) > 1<<15 {
+		return 0
+	}
+	signed := unsafe.Slice((*int16)(unsafe.Pointer(&codes[0])), n)
+	if Min(0, signed, nil) < 0 || int(Max(0, signed, nil)) >= len(words) {
+		return 0
+	}
+	switch unsafe.Sizeof(dst[0]) {
+	case 1:
+		gather8(start(dst), start(words), &codes[0], n/8)
+	case 2:
+		gather16(start(dst), start(words), &codes[0], n/8)
+	case 4:
+		gather32(start(dst), start(words), &codes[0], n/8)
+	case 8:
+		gather64(start(dst), start(words), &codes[0], n/8)
+	case 16:
+		gather128(start(dst), start(words), &codes[0], n/8)
+	default:
+		return 0
+	}
+	return n
+}

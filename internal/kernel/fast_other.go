@@ -31,3 +31,5 @@ func fastSpread[T any](vals []T, valid []uint64, k int) bool { return false }
 func fastDeposit(x, mask uint64) (uint64, bool) { return 0, false }
 
 func fastContains(sel []uint64, offsets []int32, data []byte, s string) int { return 0 }
+
+func fastGather[T any](dst, words []T, codes []uint16) int { return 0 }

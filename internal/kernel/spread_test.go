@@ -80,7 +80,10 @@ func TestSpread(t *testing.T) {
 
 func FuzzSpread(f *testing.F) {
 	f.Add([]byte("0123456789abcdef"), uint64(fullWord), uint64(3))
-	f.Fuzz(func(t *testing.T, raw []byte, a, b uint64) { checkSpreads(t, raw, []uint64{a, b}) })
+	f.Fuzz(func(t *testing.T, raw []byte, a, b uint64) {
+		checkSpreads(t, raw, []uint64{a, b})
+		checkGathers(t, raw, viewOf[uint16](raw))
+	})
 }
 
 func benchSpread[T any](b *testing.B, valid []uint64, name string) {

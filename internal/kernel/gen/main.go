@@ -21,6 +21,7 @@ var families = []struct {
 	{"aggregate", aggregate},
 	{"spread", spread},
 	{"search", search},
+	{"gather", gather},
 }
 
 func main() {
