@@ -5,6 +5,7 @@ import (
 
 	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/internal/delta"
+	"github.com/minikudu/minikudu/internal/kernel"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/predicate"
@@ -84,7 +85,7 @@ func (it *iterator) live(at mvcc.Timestamp, stores []delta.Reader, sel vector.Bi
 		if err != nil {
 			return err
 		}
-		clearInvisible(sel, vector.Values[int64](t), int64(at))
+		clearInvisible(sel, vector.Values[uint64](t), int64(at))
 	} else if it.set.meta.MinInsert > at {
 		sel.ClearRange(0, it.to-it.from)
 	}
@@ -92,16 +93,9 @@ func (it *iterator) live(at mvcc.Timestamp, stores []delta.Reader, sel vector.Bi
 }
 
 // clearInvisible clears the rows that were inserted after a time.
-func clearInvisible(sel vector.Bitmap, times []int64, at int64) {
-	for w := range sel {
-		var out uint64
-		for i, t := range times[w*64 : min(len(times), w*64+64)] {
-			if t > at {
-				out |= 1 << uint(i)
-			}
-		}
-		sel[w] &^= out
-	}
+func clearInvisible(sel vector.Bitmap, times []uint64, at int64) {
+	const least = 1 << 63 // of int64
+	kernel.FilterSpan(sel, times, least, uint64(at)-least, ^uint64(0))
 }
 
 // addKeys adds the encoded keys to the batch; those of rows that are not selected may

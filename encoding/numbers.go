@@ -44,10 +44,7 @@ func (w *numberWriter) append(dst []byte, vals []int64, planes bool) []byte {
 // measure sets steps and returns what they count from and in.
 func (w *numberWriter) measure(vals []int64) (least int64, step uint64) {
 	if len(vals) > 0 {
-		least = vals[0]
-	}
-	for _, v := range vals {
-		least = min(least, v)
+		least = kernel.Min(vals[0], vals, nil)
 	}
 	w.steps = w.steps[:0]
 	for _, v := range vals {

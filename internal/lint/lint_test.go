@@ -88,7 +88,7 @@ var edges = map[string][]string{
 	"cfile":                {"schema", "vector", "vfs", "encoding", "internal/binfmt", "internal/compress"},
 	"compaction":           {"schema", "vector", "vfs", "internal/mvcc", "internal/rowset"},
 	"memrowset":            {"internal/delta", "schema", "vector", "encoding", "predicate", "internal/rowset", "internal/mvcc", "internal/filter"},
-	"diskrowset":           {"internal/delta", "schema", "vector", "vfs", "encoding", "predicate", "cfile", "internal/rowset", "internal/mvcc", "internal/filter", "internal/binfmt", "internal/cache", "internal/filecache"},
+	"diskrowset":           {"internal/delta", "schema", "vector", "vfs", "encoding", "predicate", "cfile", "internal/rowset", "internal/mvcc", "internal/filter", "internal/kernel", "internal/binfmt", "internal/cache", "internal/filecache"},
 	"wal":                  {"vfs", "internal/binfmt", "internal/mvcc"},
 	"tablet":               {"internal/delta", "schema", "vector", "vfs", "encoding", "predicate", "memrowset", "diskrowset", "compaction", "internal/rowset", "internal/mvcc"},
 	".":                    {"schema", "vector", "vfs", "encoding", "predicate", "tablet", "memrowset", "diskrowset", "compaction", "cfile", "wal", "internal/aggregate", "internal/binfmt", "internal/cache", "internal/filecache", "internal/manifest", "internal/mvcc", "internal/record", "internal/rowset"},
