@@ -53,11 +53,17 @@ func (f *finder) find(data []byte) bool {
 		f.visitAll(base, places[:words])
 		base += 64 * words
 		f.at = max(f.at, base)
-		if 4*f.count > 3*(f.row+1) {
+		if f.at < end && f.common() {
 			return false
 		}
 	}
 	return true
+}
+
+// common reports whether nearly all texts so far contain s.
+func (f *finder) common() bool {
+	f.seek(int32(f.at))
+	return f.row >= 8 && 4*f.count > 3*f.row
 }
 
 // found notes that s stands at a place, if one text holds all of it.
