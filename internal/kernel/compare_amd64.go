@@ -38,3 +38,13 @@ func floatSpan64(sel *uint64, vals *uint8, words int, shift uint64, limit uint64
 //
 //go:noescape
 func table8(sel *uint64, vals *uint8, words int, set *[32]uint8)
+
+// table16 keeps the bits of the codes that have 1 in the table, up to a word with a code above last. It returns how many words are left.
+//
+//go:noescape
+func table16(sel *uint64, vals *uint8, words int, table *uint8, last uint64) int
+
+// table32 keeps the bits of the codes that have 1 in the table, up to a word with a code above last. It returns how many words are left.
+//
+//go:noescape
+func table32(sel *uint64, vals *uint8, words int, table *uint8, last uint64) int

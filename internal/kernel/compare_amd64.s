@@ -541,3 +541,469 @@ GLOBL seven<>(SB), RODATA|NOPTR, $4
 
 DATA index<>+0(SB)/4, $0x1f1f1f1f
 GLOBL index<>(SB), RODATA|NOPTR, $4
+
+// func table16(sel *uint64, vals *uint8, words int, table *uint8, last uint64) int
+// Requires: AVX, AVX2
+TEXT ·table16(SB), $0-48
+	MOVQ         table+24(FP), AX
+	MOVQ         last+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTW X0, Y0
+	MOVQ         sel+0(FP), CX
+	MOVQ         vals+8(FP), DX
+	MOVQ         words+16(FP), BX
+
+word:
+	CMPQ    (CX), $+0
+	JEQ     next
+	VPMAXUW (DX), Y0, Y1
+	VPMAXUW 32(DX), Y1, Y1
+	VPMAXUW 64(DX), Y1, Y1
+	VPMAXUW 96(DX), Y1, Y1
+	VPXOR   Y0, Y1, Y1
+	VPTEST  Y1, Y1
+	JNZ     done
+	XORQ    SI, SI
+	XORQ    DI, DI
+	MOVWLZX 62(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 126(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 60(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 124(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 58(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 122(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 56(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 120(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 54(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 118(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 52(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 116(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 50(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 114(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 48(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 112(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 46(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 110(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 44(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 108(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 42(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 106(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 40(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 104(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 38(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 102(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 36(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 100(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 34(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 98(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 32(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 96(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 30(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 94(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 28(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 92(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 26(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 90(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 24(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 88(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 22(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 86(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 20(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 84(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 18(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 82(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 16(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 80(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 14(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 78(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 12(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 76(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 10(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 74(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 8(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 72(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 6(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 70(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 4(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 68(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX 2(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 66(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVWLZX (DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVWLZX 64(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	SHLQ    $0x20, DI
+	ORQ     DI, SI
+	NOTQ    SI
+	ANDQ    SI, (CX)
+
+next:
+	ADDQ $0x08, CX
+	ADDQ $0x00000080, DX
+	DECQ BX
+	JNZ  word
+
+done:
+	MOVQ BX, ret+40(FP)
+	VZEROUPPER
+	RET
+
+// func table32(sel *uint64, vals *uint8, words int, table *uint8, last uint64) int
+// Requires: AVX, AVX2
+TEXT ·table32(SB), $0-48
+	MOVQ         table+24(FP), AX
+	MOVQ         last+32(FP), CX
+	VMOVQ        CX, X0
+	VPBROADCASTD X0, Y0
+	MOVQ         sel+0(FP), CX
+	MOVQ         vals+8(FP), DX
+	MOVQ         words+16(FP), BX
+
+word:
+	CMPQ    (CX), $+0
+	JEQ     next
+	VPMAXUD (DX), Y0, Y1
+	VPMAXUD 32(DX), Y1, Y1
+	VPMAXUD 64(DX), Y1, Y1
+	VPMAXUD 96(DX), Y1, Y1
+	VPMAXUD 128(DX), Y1, Y1
+	VPMAXUD 160(DX), Y1, Y1
+	VPMAXUD 192(DX), Y1, Y1
+	VPMAXUD 224(DX), Y1, Y1
+	VPXOR   Y0, Y1, Y1
+	VPTEST  Y1, Y1
+	JNZ     done
+	XORQ    SI, SI
+	XORQ    DI, DI
+	MOVL    124(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    252(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    120(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    248(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    116(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    244(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    112(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    240(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    108(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    236(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    104(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    232(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    100(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    228(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    96(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    224(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    92(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    220(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    88(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    216(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    84(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    212(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    80(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    208(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    76(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    204(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    72(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    200(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    68(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    196(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    64(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    192(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    60(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    188(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    56(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    184(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    52(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    180(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    48(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    176(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    44(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    172(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    40(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    168(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    36(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    164(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    32(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    160(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    28(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    156(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    24(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    152(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    20(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    148(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    16(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    144(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    12(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    140(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    8(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    136(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    4(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    132(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	MOVL    (DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    SI, SI
+	MOVL    128(DX), R8
+	CMPB    (AX)(R8*1), $0x01
+	ADCQ    DI, DI
+	SHLQ    $0x20, DI
+	ORQ     DI, SI
+	NOTQ    SI
+	ANDQ    SI, (CX)
+
+next:
+	ADDQ $0x08, CX
+	ADDQ $0x00000100, DX
+	DECQ BX
+	JNZ  word
+
+done:
+	MOVQ BX, ret+40(FP)
+	VZEROUPPER
+	RET

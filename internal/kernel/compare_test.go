@@ -91,6 +91,10 @@ func checkCompare(t *testing.T, raw []byte, lo, width, selection uint64) {
 	}
 	checkTable(t, sel(len(v8)), v8, table[:256])
 	checkTable(t, sel(len(v16)), v16, table)
+	for i := range v32 {
+		v32[i] %= uint32(len(table))
+	}
+	checkTable(t, sel(len(v32)), v32, table)
 }
 
 // viewOf returns bytes as values.
@@ -116,6 +120,22 @@ func TestCompare(t *testing.T) {
 			checkCompare(t, raw, x, r.Uint64()>>r.IntN(64), math.MaxUint64)
 			checkCompare(t, raw, r.Uint64(), x, r.Uint64())
 		}
+	}
+}
+
+// A code without an entry panics, however it is looked up.
+func TestFilterTableOfUnknownCode(t *testing.T) {
+	for _, at := range []int{0, 63, 64, 100, 250} {
+		codes := make([]uint32, 256)
+		codes[at] = 1000
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("code %d of %d was looked up", at, len(codes))
+				}
+			}()
+			FilterTable(guardedCopy(allSelected[:4]).vals, codes, make([]uint8, 1000))
+		}()
 	}
 }
 
@@ -217,11 +237,21 @@ func BenchmarkCompare(b *testing.B) {
 	benchSpan[uint64](b, r)
 	benchFloatSpan[int32](b, r)
 	benchFloatSpan[int64](b, r)
-	codes, sel, table := randomBytes(r, benchRows), make([]uint64, benchRows/64), randomBytes(r, 256)
+	benchTable[uint8](b, r)
+	benchTable[uint16](b, r)
+	benchTable[uint32](b, r)
+}
+
+func benchTable[T Unsigned](b *testing.B, r *rand.Rand) {
+	codes, sel, table := make([]T, benchRows), make([]uint64, benchRows/64), make([]uint8, 4000)
 	for i := range table {
-		table[i] &= 1
+		table[i] = uint8(r.IntN(2))
 	}
-	filter := func(f func(sel []uint64, codes, table []uint8)) func() {
+	size := int(unsafe.Sizeof(codes[0]))
+	for i := range codes {
+		codes[i] = T(r.IntN(min(1<<(8*size), len(table))))
+	}
+	filter := func(f func(sel []uint64, codes []T, table []uint8)) func() {
 		return func() {
 			for i := range sel {
 				sel[i] = math.MaxUint64
@@ -229,5 +259,5 @@ func BenchmarkCompare(b *testing.B) {
 			f(sel, codes, table)
 		}
 	}
-	benchTwins(b, "table8", benchRows, 1, filter(FilterTable[uint8]), filter(filterTable[uint8]))
+	benchTwins(b, fmt.Sprintf("table%d", 8*size), benchRows, size, filter(FilterTable[T]), filter(filterTable[T]))
 }

@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"math"
 	"math/bits"
 	"unsafe"
 
@@ -85,15 +86,23 @@ func fastFloatSpan[T int32 | int64](sel []uint64, vals []T, lo T, width, keep ui
 
 func fastTable[T Unsigned](sel []uint64, codes []T, table []uint8) int {
 	n := wholeWords(sel, len(codes))
-	if n == 0 || unsafe.Sizeof(codes[0]) > 1 {
+	if n == 0 || len(table) == 0 {
 		return 0
 	}
-	var set [32]uint8
-	for i, x := range table[:min(len(table), 256)] {
-		set[i/8] |= x << (i % 8)
+	switch last := uint64(len(table) - 1); unsafe.Sizeof(codes[0]) {
+	case 1:
+		var set [32]uint8
+		for i, x := range table[:min(len(table), 256)] {
+			set[i/8] |= x << (i % 8)
+		}
+		table8(&sel[0], start(codes), n, &set)
+		return n
+	case 2:
+		return n - table16(&sel[0], start(codes), n, &table[0], min(last, math.MaxUint16))
+	case 4:
+		return n - table32(&sel[0], start(codes), n, &table[0], min(last, math.MaxUint32))
 	}
-	table8(&sel[0], start(codes), n, &set)
-	return n
+	return 0
 }
 
 // unpackTable says how to bring eight packed numbers of one width into place.

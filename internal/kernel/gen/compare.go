@@ -22,6 +22,8 @@ func compare(c *build.Context) {
 	spanKernel(c, 4, true)
 	spanKernel(c, 8, true)
 	tableKernel(c)
+	longTableKernel(c, 2)
+	longTableKernel(c, 4)
 }
 
 // lanes are the instructions for values of one size.
@@ -43,9 +45,11 @@ func lanesOf(c *build.Context, size int) lanes {
 }
 
 // eachWord calls body for every word of the selection that is not zero. What body
-// leaves in hit is combined with the word.
-func eachWord(c *build.Context, size int, body func(vals, hit reg.GPVirtual)) {
-	sel, vals, words := c.GP64(), c.GP64(), c.GP64()
+// leaves in hit is combined with the word. The words that are left are returned, for body to jump to what
+// follows.
+func eachWord(c *build.Context, size int, body func(vals, hit reg.GPVirtual)) (words reg.GPVirtual) {
+	sel, vals := c.GP64(), c.GP64()
+	words = c.GP64()
 	c.Load(c.Param("sel"), sel)
 	c.Load(c.Param("vals"), vals)
 	c.Load(c.Param("words"), words)
@@ -60,7 +64,7 @@ func eachWord(c *build.Context, size int, body func(vals, hit reg.GPVirtual)) {
 	c.ADDQ(operand.U32(64*size), vals)
 	c.DECQ(words)
 	c.JNZ(operand.LabelRef("word"))
-	end(c)
+	return words
 }
 
 func broadcast(c *build.Context, param string, op func(...operand.Op)) reg.VecVirtual {
@@ -102,6 +106,7 @@ func spanKernel(c *build.Context, size int, float bool) {
 		})
 		c.XORQ(flip, hit)
 	})
+	end(c)
 }
 
 // floatKey puts the keys of floats in y: the bits below the sign inverted where it is set.
@@ -229,4 +234,53 @@ func tableKernel(c *build.Context) {
 			return x
 		})
 	})
+	end(c)
+}
+
+// longTableKernel looks codes up one by one, the last first: the comparison of an entry with 1
+// borrows if it is 0, and an addition with carry shifts the borrow into a word. Two words
+// take turns, as each addition waits for the one before.
+func longTableKernel(c *build.Context, size int) {
+	name := fmt.Sprintf("table%d", 8*size)
+	c.Function(name)
+	c.Pragma("noescape")
+	c.Doc(name + " keeps the bits of the codes that have 1 in the table, up to a word with a code above last. It returns how many words are left.")
+	c.SignatureExpr("func(sel *uint64, vals *uint8, words int, table *uint8, last uint64) int")
+	table := c.Load(c.Param("table"), c.GP64())
+	last := broadcast(c, "last", lanesOf(c, size).broadcast)
+	greatest := c.VPMAXUW
+	if size == 4 {
+		greatest = c.VPMAXUD
+	}
+	words := eachWord(c, size, func(vals, hit reg.GPVirtual) {
+		most := c.YMM()
+		greatest(at(vals, 0), last, most)
+		for i := 1; i < 2*size; i++ {
+			greatest(at(vals, 32*i), most, most)
+		}
+		c.VPXOR(last, most, most)
+		c.VPTEST(most, most)
+		c.JNZ(operand.LabelRef("done"))
+		high := c.GP64()
+		c.XORQ(hit, hit)
+		c.XORQ(high, high)
+		for i := 31; i >= 0; i-- {
+			for half, word := range []reg.GPVirtual{hit, high} {
+				code, from := c.GP64(), at(vals, size*(32*half+i))
+				if size == 2 {
+					c.MOVWLZX(from, code.As32())
+				} else {
+					c.MOVL(from, code.As32())
+				}
+				c.CMPB(operand.Mem{Base: table, Index: code, Scale: 1}, operand.U8(1))
+				c.ADCQ(word, word)
+			}
+		}
+		c.SHLQ(operand.U8(32), high)
+		c.ORQ(high, hit)
+		c.NOTQ(hit)
+	})
+	c.Label("done")
+	c.Store(words, c.ReturnIndex(0))
+	end(c)
 }
