@@ -68,6 +68,9 @@ func readEverything(b []byte, o ReaderOptions) error {
 		if _, err := r.ReadPage(ctx, idx, page); err != nil {
 			return err
 		}
+		if _, _, err := r.ReadCells(ctx, idx, page); err != nil {
+			return err
+		}
 	}
 	if r.footer.Value.IsZero() {
 		return nil

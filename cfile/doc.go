@@ -6,7 +6,8 @@
 // inside a larger file; all offsets are relative to the start of the section, so an
 // extracted section is a valid file of its own. A [Reader] opens a section of any
 // [Source]; [Reader.LoadIndex] gives the flat [PageIndex], [Reader.ReadPage] one
-// decoded page, [Reader.SeekKey] a position by value. A [ZoneMap] summarises the
+// decoded page, [Reader.ReadCells] one to read a few cells of, [Reader.SeekKey] a
+// position by value. A [ZoneMap] summarises the
 // pages and is stored by the caller in a section of its own. [Reader.Verify] reads
 // everything; [Reader.Walk] lists the blocks.
 //

@@ -30,20 +30,39 @@ func (r *Reader) ReadPage(ctx context.Context, idx *PageIndex, page int) (*vecto
 
 // decodePage decodes the payload of a page and checks its place against the index.
 func (r *Reader) decodePage(ctx context.Context, payload []byte, idx *PageIndex, page int) (*vector.Vector, error) {
-	p := idx.ptr(page)
-	from, to := idx.PageRows(page)
-	if leastBytes(r.footer.Type.Kind(), to-from) > int64(r.opts.MaxPageBytes) {
-		return nil, r.damaged(partData, p.Offset, int64(p.Size), ErrPageTooLarge)
+	if err := r.checkRows(idx, page); err != nil {
+		return nil, err
 	}
-	v, h, err := r.decode(ctx, payload, p, to-from)
+	from, to := idx.PageRows(page)
+	v, h, err := r.decode(ctx, payload, idx.ptr(page), to-from)
+	if err == nil {
+		err = r.checkPlace(h, idx, page)
+	}
 	if err != nil {
 		return nil, err
 	}
+	return v, nil
+}
+
+// checkRows refuses a page that cannot be decoded within MaxPageBytes.
+func (r *Reader) checkRows(idx *PageIndex, page int) error {
+	from, to := idx.PageRows(page)
+	if leastBytes(r.footer.Type.Kind(), to-from) > int64(r.opts.MaxPageBytes) {
+		p := idx.ptr(page)
+		return r.damaged(partData, p.Offset, int64(p.Size), ErrPageTooLarge)
+	}
+	return nil
+}
+
+// checkPlace compares what a page says of itself with the index.
+func (r *Reader) checkPlace(h encoding.Header, idx *PageIndex, page int) error {
+	p := idx.ptr(page)
+	from, to := idx.PageRows(page)
 	if int64(h.Ordinal) != from || int64(h.Rows) != to-from {
-		return nil, r.damaged(partData, p.Offset, int64(p.Size),
+		return r.damaged(partData, p.Offset, int64(p.Size),
 			fmt.Errorf("%d rows from row %d, want %d from %d", h.Rows, h.Ordinal, to-from, from))
 	}
-	return v, nil
+	return nil
 }
 
 // leastBytes returns the least memory that a vector of so many rows takes.
@@ -64,11 +83,16 @@ func (r *Reader) decode(ctx context.Context, payload []byte, p BlockPtr, rows in
 		return nil, encoding.Header{}, err
 	}
 	v := &vector.Vector{}
-	h, err := encoding.Decode(v, payload, r.format(), dict, encoding.Limits{Rows: int(min(max(rows, 1), math.MaxInt32)), Bytes: r.opts.MaxPageBytes})
+	h, err := encoding.Decode(v, payload, r.format(), dict, r.limits(rows))
 	if err != nil {
 		return nil, h, r.damaged(partData, p.Offset, int64(p.Size), err)
 	}
 	return v, h, nil
+}
+
+// limits returns the limits of a page that may hold at most rows rows.
+func (r *Reader) limits(rows int64) encoding.Limits {
+	return encoding.Limits{Rows: int(min(max(rows, 1), math.MaxInt32)), Bytes: r.opts.MaxPageBytes}
 }
 
 func (r *Reader) format() encoding.Format {

@@ -60,9 +60,17 @@ type decoder struct {
 // used by other encodings. After an error the content of dst is undefined. Errors about
 // the bytes answer errors.Is(err, vfs.ErrCorruption).
 func Decode(dst *vector.Vector, block []byte, f Format, dict *vector.Vector, max Limits) (Header, error) {
-	if err := f.Validate(); err != nil {
+	d, err := newDecoder(f, dict, max)
+	if err != nil {
 		return Header{}, err
 	}
+	if f.Encoding == schema.EncodingPaged {
+		return d.page(dst, block)
+	}
+	return d.block(dst, block)
+}
+
+func newDecoder(f Format, dict *vector.Vector, max Limits) (decoder, error) {
 	d := decoder{Format: f, dict: dict, maxRows: math.MaxInt32, maxBytes: defaultMaxBytes}
 	if max.Rows > 0 {
 		d.maxRows = uint64(max.Rows)
@@ -70,10 +78,7 @@ func Decode(dst *vector.Vector, block []byte, f Format, dict *vector.Vector, max
 	if max.Bytes > 0 {
 		d.maxBytes = uint64(max.Bytes)
 	}
-	if f.Encoding == schema.EncodingPaged {
-		return d.page(dst, block)
-	}
-	return d.block(dst, block)
+	return d, f.Validate()
 }
 
 // block decodes a block of a concrete encoding.

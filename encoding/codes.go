@@ -26,14 +26,8 @@ func (d *decoder) wordNumbers(dst *vector.Vector, block []byte) (Header, error) 
 	if err != nil {
 		return Header{}, err
 	}
-	if d.dict == nil {
-		return Header{}, vfs.Corruptf("block of code words without a dictionary")
-	}
-	if len(rest) == 0 || rest[0] != 1 && rest[0] != 2 && rest[0] != 4 {
-		return Header{}, vfs.Corruptf("code words of no width")
-	}
-	w := int(rest[0])
-	if err := d.check(n, max(n, uint64(d.room))*uint64(w)); err != nil {
+	w, err := d.cutCodes(rest, n)
+	if err != nil {
 		return Header{}, err
 	}
 	out := dst.ResetCodes(w, int(n), d.room, d.dict)
@@ -52,4 +46,16 @@ func (d *decoder) wordNumbers(dst *vector.Vector, block []byte) (Header, error) 
 	err = checkCodes(out, w, d.dict.Len())
 	vector.HostOrder(out, w)
 	return Header{ordinal, int(n)}, err
+}
+
+// cutCodes returns the width of n codes, which the first byte says.
+func (d *decoder) cutCodes(src []byte, n uint64) (width int, err error) {
+	if d.dict == nil {
+		return 0, vfs.Corruptf("block of code words without a dictionary")
+	}
+	if len(src) == 0 || src[0] != 1 && src[0] != 2 && src[0] != 4 {
+		return 0, vfs.Corruptf("code words of no width")
+	}
+	width = int(src[0])
+	return width, d.check(n, max(n, uint64(d.room))*uint64(width))
 }

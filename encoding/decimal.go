@@ -144,11 +144,7 @@ func (d *decoder) decimal(dst *vector.Vector, block []byte) (Header, error) {
 	if err := d.check(n, n*8); err != nil {
 		return Header{}, err
 	}
-	if len(rest) < 2 || rest[0] > maxExponent || rest[1] > rest[0] {
-		return Header{}, vfs.Corruptf("decimals without a scale")
-	}
-	s := decimalScale{int(rest[0]), int(rest[1])}
-	exceptions, rest, err := cutExceptions(rest[2:], n, w)
+	s, exceptions, rest, err := cutDecimal(rest, n, w)
 	if err != nil {
 		return Header{}, err
 	}
@@ -163,6 +159,16 @@ func (d *decoder) decimal(dst *vector.Vector, block []byte) (Header, error) {
 	}
 	putExceptions(out, exceptions, w)
 	return Header{ordinal, int(n)}, nil
+}
+
+// cutDecimal returns what precedes the numbers of a block of n values, and those.
+func cutDecimal(src []byte, n uint64, width int) (s decimalScale, exceptions, rest []byte, err error) {
+	if len(src) < 2 || src[0] > maxExponent || src[1] > src[0] {
+		return s, nil, nil, vfs.Corruptf("decimals without a scale")
+	}
+	s = decimalScale{int(src[0]), int(src[1])}
+	exceptions, rest, err = cutExceptions(src[2:], n, width)
+	return s, exceptions, rest, err
 }
 
 // decimal64 decodes in place: the integers lie where the floats will.

@@ -123,53 +123,58 @@ func (d *decoder) distinct(dst *vector.Vector, block []byte) (Header, error) {
 	if err := d.check(n, n*uint64(w)); err != nil {
 		return Header{}, err
 	}
-	words, k := binary.Uvarint(rest)
-	if k <= 0 || words > maxDistinct {
-		return Header{}, vfs.Corruptf("%d distinct values, at most %d expected", words, maxDistinct)
-	}
 	s := pageScratches.Get().(*pageScratch)
 	defer s.put()
+	rest, err = d.distinctWords(&s.table, rest)
+	if err != nil {
+		return Header{}, err
+	}
 	dst.ExtendFixed(int(n))
-	s.table.Reset(d.Kind)
-	s.table.ExtendFixed(int(words))
 	switch w {
 	case 1:
-		err = distinctInts[uint8](dst, s, rest[k:])
+		err = choose[uint8](dst, s, rest)
 	case 2:
-		err = distinctInts[uint16](dst, s, rest[k:])
+		err = choose[uint16](dst, s, rest)
 	case 4:
-		err = distinctInts[uint32](dst, s, rest[k:])
+		err = choose[uint32](dst, s, rest)
 	case 8:
-		err = distinctInts[uint64](dst, s, rest[k:])
+		err = choose[uint64](dst, s, rest)
 	default:
-		err = distinctWide(dst, s, rest[k:])
+		err = choose[schema.Int128](dst, s, rest)
 	}
 	return Header{ordinal, int(n)}, err
 }
 
-// distinctInts decodes words of up to 64 bits, then which.
-func distinctInts[T kernel.Unsigned](dst *vector.Vector, s *pageScratch, src []byte) error {
-	words := vector.Values[T](&s.table)
-	src, err := decodeDifferences(words, src)
-	if err != nil {
-		return err
+// distinctWords fills table, which it resets, and returns what follows the words.
+func (d *decoder) distinctWords(table *vector.Vector, src []byte) (rest []byte, err error) {
+	words, k := binary.Uvarint(src)
+	if k <= 0 || words > maxDistinct {
+		return nil, vfs.Corruptf("%d distinct values, at most %d expected", words, maxDistinct)
 	}
-	return choose(vector.Values[T](dst), words, s, src)
-}
-
-// distinctWide decodes words of 128 bits, then which.
-func distinctWide(dst *vector.Vector, s *pageScratch, src []byte) error {
-	raw := s.table.Data()
+	src = src[k:]
+	table.Reset(d.Kind)
+	raw := table.ExtendFixed(int(words))
+	switch d.Kind.Width() {
+	case 1:
+		return decodeDifferences(vector.Values[uint8](table), src)
+	case 2:
+		return decodeDifferences(vector.Values[uint16](table), src)
+	case 4:
+		return decodeDifferences(vector.Values[uint32](table), src)
+	case 8:
+		return decodeDifferences(vector.Values[uint64](table), src)
+	}
 	if len(raw) > len(src) {
-		return vfs.Corruptf("distinct values that end early")
+		return nil, vfs.Corruptf("distinct values that end early")
 	}
 	src = src[copy(raw, src):]
 	vector.HostOrder(raw, 16)
-	return choose(vector.Values[schema.Int128](dst), vector.Values[schema.Int128](&s.table), s, src)
+	return src, nil
 }
 
-// choose fills out with the words that the numbers in src name.
-func choose[T vector.Fixed](out, words []T, s *pageScratch, src []byte) error {
+// choose fills dst with the words that the numbers in src name.
+func choose[T vector.Fixed](dst *vector.Vector, s *pageScratch, src []byte) error {
+	out, words := vector.Values[T](dst), vector.Values[T](&s.table)
 	s.codes = slices.Grow(s.codes[:0], len(out))[:len(out)]
 	if err := decodeAll(s.codes, src); err != nil {
 		return err

@@ -209,7 +209,9 @@ func fuzzBlocks(f *testing.F, formats []Format, words *vector.Vector, same func(
 	f.Fuzz(func(t *testing.T, which uint8, block []byte) {
 		format := formats[int(which)%len(formats)]
 		v := new(vector.Vector)
-		h, err := Decode(v, block, format, words, Limits{Rows: 1 << 16, Bytes: 1 << 20})
+		limits := Limits{Rows: 1 << 16, Bytes: 1 << 20}
+		h, err := Decode(v, block, format, words, limits)
+		checkPacked(t, block, format, words, limits, v, h, err)
 		if err != nil {
 			if !errors.Is(err, vfs.ErrCorruption) {
 				t.Fatal(err)

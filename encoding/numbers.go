@@ -143,15 +143,10 @@ func decodeNumbers[T kernel.Unsigned](dst []T, src []byte) ([]byte, error) {
 
 // decodePacked fills dst from one packed block.
 func decodePacked[T kernel.Unsigned](dst []T, src []byte, h numbersHead) ([]byte, error) {
-	offset, n := binary.Uvarint(src)
-	if n <= 0 || n >= len(src) {
-		return nil, vfs.Corruptf("block of numbers without a width")
+	offset, width, src, err := cutBlock(src)
+	if err != nil {
+		return nil, err
 	}
-	width := int(src[n])
-	if width > 56 && width != 64 {
-		return nil, vfs.Corruptf("numbers of %d bits", width)
-	}
-	src = src[n+1:]
 	size := packedSize(len(dst), width)
 	if size > len(src) {
 		return nil, vfs.Corruptf("%d numbers of %d bits in %d bytes", len(dst), width, len(src))
@@ -159,6 +154,19 @@ func decodePacked[T kernel.Unsigned](dst []T, src []byte, h numbersHead) ([]byte
 	h.scale(offset)
 	kernel.Unpack(dst, src, width, T(h.step), T(h.least))
 	return src[size:], nil
+}
+
+// cutBlock returns what a packed block says of itself and what follows.
+func cutBlock(src []byte) (offset uint64, width int, rest []byte, err error) {
+	offset, n := binary.Uvarint(src)
+	if n <= 0 || n >= len(src) {
+		return 0, 0, nil, vfs.Corruptf("block of numbers without a width")
+	}
+	width = int(src[n])
+	if width > 56 && width != 64 {
+		return 0, 0, nil, vfs.Corruptf("numbers of %d bits", width)
+	}
+	return offset, width, src[n+1:], nil
 }
 
 // scale moves the least by so many steps.

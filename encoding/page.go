@@ -124,10 +124,22 @@ func (d *decoder) page(dst *vector.Vector, block []byte) (Header, error) {
 		s.plain = make([]byte, h.PlainSize)
 	}
 	s.plain = s.plain[:h.PlainSize]
-	if err := compress.Decompress(s.plain, block, h.Compression); err != nil {
-		return Header{}, vfs.Corruptf("page: %w", err)
+	if err := h.plain(s.plain, block); err != nil {
+		return Header{}, err
 	}
 	return d.block(dst, s.plain)
+}
+
+// plain fills dst, of PlainSize, from what follows the header.
+func (h *PageHeader) plain(dst, block []byte) error {
+	if h.Compression == schema.CompressionNone {
+		copy(dst, block)
+		return nil
+	}
+	if err := compress.Decompress(dst, block, h.Compression); err != nil {
+		return vfs.Corruptf("page: %w", err)
+	}
+	return nil
 }
 
 // appendPage appends a page of the given body. With a codec, the page is stored without

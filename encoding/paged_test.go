@@ -173,6 +173,7 @@ func TestPageWays(t *testing.T) {
 			}
 			checkVector(t, got)
 			sameBits(t, got, want)
+			checkPacked(t, block, f, words, Limits{}, got, h, nil)
 		})
 	}
 }
@@ -181,7 +182,9 @@ func TestPagesCutAndFlipped(t *testing.T) {
 	eachPage(t, 70, func(t *testing.T, f Format, want *vector.Vector, block []byte, words *vector.Vector) {
 		limits := Limits{Rows: 1000, Bytes: 1 << 16}
 		for n := range block {
-			_, err := Decode(new(vector.Vector), bytes.Clone(block[:n]), f, words, limits)
+			cut := bytes.Clone(block[:n])
+			_, err := Decode(new(vector.Vector), cut, f, words, limits)
+			checkPacked(t, cut, f, words, limits, nil, Header{}, err)
 			if !errors.Is(err, vfs.ErrCorruption) {
 				t.Fatalf("cut to %d of %d bytes: %v", n, len(block), err)
 			}
@@ -191,7 +194,9 @@ func TestPagesCutAndFlipped(t *testing.T) {
 				bad := bytes.Clone(block)
 				bad[i] ^= x
 				v := new(vector.Vector)
-				if _, err := Decode(v, bad, f, words, limits); err == nil {
+				h, err := Decode(v, bad, f, words, limits)
+				checkPacked(t, bad, f, words, limits, v, h, err)
+				if err == nil {
 					checkVector(t, v)
 				} else if !errors.Is(err, vfs.ErrCorruption) {
 					t.Fatalf("byte %d: %v", i, err)
@@ -354,8 +359,10 @@ func TestHostilePages(t *testing.T) {
 		}
 		var err error
 		if n := allocated(func() {
-			_, err = Decode(new(vector.Vector), unhex(t, block), Format{c.kind, schema.EncodingPaged, false}, strs("only"), Limits{Bytes: 1 << 20})
-		}); n > 4<<20 {
+			f, limits := Format{c.kind, schema.EncodingPaged, false}, Limits{Bytes: 1 << 20}
+			_, err = Decode(new(vector.Vector), unhex(t, block), f, strs("only"), limits)
+			checkPacked(t, unhex(t, block), f, strs("only"), limits, nil, Header{}, err)
+		}); n > 8<<20 {
 			t.Errorf("%s: allocated %d bytes", c.name, n)
 		}
 		if !errors.Is(err, vfs.ErrCorruption) {
