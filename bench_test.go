@@ -126,6 +126,33 @@ func loaded(b *testing.B) (*minikudu.DB, *minikudu.Table, int) {
 
 func BenchmarkGet(b *testing.B) {
 	_, tab, rows := loaded(b)
+	getRandom(b, tab, rows)
+}
+
+// BenchmarkGetSmallCache reads rows at random with a page cache of 32 MiB, for 180 MB of
+// cells.
+func BenchmarkGetSmallCache(b *testing.B) {
+	rows := benchRows()
+	dir := b.TempDir()
+	db := mustOpen(b, dir, &minikudu.Options{Durability: minikudu.NoSync})
+	tab, names := benchTable(b, db)
+	load(b, db, tab, names, metricsBatches(rows))
+	if err := tab.Flush(ctx); err != nil {
+		b.Fatal(err)
+	}
+	mustClose(b, db)
+	db = mustOpen(b, dir, &minikudu.Options{ReadOnly: true, MemoryBudget: 64 << 20})
+	defer mustClose(b, db)
+	tab, err := db.Table("cpu")
+	if err != nil {
+		b.Fatal(err)
+	}
+	getRandom(b, tab, rows)
+	b.ReportMetric(float64(db.Metrics().PageCache.Misses)/float64(b.N), "misses/row")
+}
+
+// getRandom reads rows at random.
+func getRandom(b *testing.B, tab *minikudu.Table, rows int) {
 	r := rand.New(rand.NewPCG(3, 4))
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 	hosts := make([]string, benchHosts)

@@ -25,7 +25,7 @@ type ExplainColumn struct {
 	ByZone      int64 // skipped: their zone map excludes the filter
 	BySelection int64 // skipped: no row of theirs was still selected
 	Cached      int64 // used, found decoded in the page cache
-	Decoded     int64 // used, read and decoded
+	Decoded     int64 // used and decoded, and read before that unless the cache had them as they are stored
 	Bytes       int64 // bytes read from files
 }
 

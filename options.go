@@ -73,7 +73,7 @@ type Options struct {
 
 	// Performance
 
-	// MemoryBudget bounds what the DB holds in memory, in bytes: half for decoded
+	// MemoryBudget bounds what the DB holds in memory, in bytes: half for cached
 	// pages, a quarter for rows not yet flushed, the rest for work buffers. Default
 	// 512 MiB, at least 8 MiB.
 	MemoryBudget int64

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/minikudu/minikudu/cfile"
+	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/internal/cache"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
@@ -116,24 +117,83 @@ func (c *column) zoneMap(ctx context.Context) (*cfile.ZoneMap, error) {
 	return z, nil
 }
 
-// page returns decoded page p and whether it was cached.
-func (c *column) page(ctx context.Context, d *columnData, p int) (v *vector.Vector, cached bool, err error) {
-	if v, ok := d.slots[p].Get(); ok {
-		return v.(*vector.Vector), true, nil
+// origin says what a decoded page took.
+type origin uint8
+
+const (
+	fromFile   origin = iota // was read and decoded
+	fromPacked               // was cached as it is stored, and decoded
+	fromCache                // was cached decoded
+)
+
+// page returns decoded page p. One that is cached packed makes way for it.
+func (c *column) page(ctx context.Context, d *columnData, p int) (*vector.Vector, origin, error) {
+	v, packed, from, err := c.decoded(ctx, d, p)
+	if err != nil || from == fromCache {
+		return v, from, err
 	}
-	if v, err = c.readPage(ctx, d, p); err != nil {
-		return nil, false, err
+	var kept cache.Page
+	if packed != nil {
+		kept = c.pages.Replace(&d.slots[p], packed, v)
+	} else {
+		kept = c.pages.Put(&d.slots[p], v)
 	}
-	return c.pages.Put(&d.slots[p], v).(*vector.Vector), false, nil
+	if other, ok := kept.(*vector.Vector); ok {
+		v = other
+	}
+	return v, from, nil
 }
 
 // pageOnce is page for a reader that will not come back: it leaves the cache as it is.
-func (c *column) pageOnce(ctx context.Context, d *columnData, p int) (v *vector.Vector, cached bool, err error) {
-	if v, ok := d.slots[p].Get(); ok {
-		return v.(*vector.Vector), true, nil
+func (c *column) pageOnce(ctx context.Context, d *columnData, p int) (*vector.Vector, origin, error) {
+	v, _, from, err := c.decoded(ctx, d, p)
+	return v, from, err
+}
+
+// decoded returns page p, decoded, and what the cache had of it if it was packed.
+func (c *column) decoded(ctx context.Context, d *columnData, p int) (v *vector.Vector, packed *encoding.Packed, from origin, err error) {
+	held, _ := d.slots[p].Get()
+	switch x := held.(type) {
+	case *vector.Vector:
+		return x, nil, fromCache, nil
+	case *encoding.Packed:
+		if v, err = x.Vector(); err != nil {
+			return nil, nil, fromPacked, c.damage(err)
+		}
+		return v, x, fromPacked, nil
 	}
 	v, err = c.readPage(ctx, d, p)
-	return v, false, err
+	return v, nil, fromFile, err
+}
+
+// cells returns page p for a reader of a few cells, in the form in which it is cached, or
+// else packed where its encoding allows that.
+func (c *column) cells(ctx context.Context, d *columnData, p int) (cache.Page, error) {
+	if held, ok := d.slots[p].Get(); ok {
+		return held, nil
+	}
+	v, packed, err := d.reader.ReadCells(ctx, d.index, p)
+	switch {
+	case err != nil:
+		return nil, err
+	case packed != nil:
+		return c.pages.Put(&d.slots[p], packed), nil
+	}
+	return c.pages.Put(&d.slots[p], v), nil
+}
+
+// few is cells for a reader whom decoded pages serve better, as long as there is memory.
+func (c *column) few(ctx context.Context, d *columnData, p int) (cache.Page, origin, error) {
+	held, ok := d.slots[p].Get()
+	switch {
+	case ok:
+		return held, fromCache, nil
+	case c.pages.Short():
+		held, err := c.cells(ctx, d, p)
+		return held, fromFile, err
+	}
+	v, from, err := c.page(ctx, d, p)
+	return v, from, err
 }
 
 func (c *column) readPage(ctx context.Context, d *columnData, p int) (*vector.Vector, error) {
@@ -167,8 +227,8 @@ type cursor struct {
 	page       int
 	start, end int            // rows of page; start == end before the first seek
 	cells      *vector.Vector // of page
-	cached     bool           // page was in the cache
-	hits       int64          // pages that were
+	from       origin         // of page
+	hits       int64          // pages that were cached
 }
 
 // open opens the column.
@@ -197,14 +257,20 @@ func (c *cursor) seek(ctx context.Context, row int) error {
 	if c.once {
 		read = c.col.pageOnce
 	}
-	v, cached, err := read(ctx, c.data, p)
+	v, from, err := read(ctx, c.data, p)
 	if err != nil {
 		return err
 	}
+	c.cells = v
+	c.moved(p, from)
+	return nil
+}
+
+// moved notes that page p is the present one, and where it came from.
+func (c *cursor) moved(p int, from origin) {
 	starts := c.data.index.Starts
-	c.page, c.cells, c.start, c.end = p, v, int(starts[p]), int(starts[p+1])
-	if c.cached = cached; cached {
+	c.page, c.start, c.end = p, int(starts[p]), int(starts[p+1])
+	if c.from = from; from == fromCache {
 		c.hits++
 	}
-	return nil
 }

@@ -3,21 +3,26 @@ package diskrowset
 import (
 	"bytes"
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/internal/filter"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
+	"github.com/minikudu/minikudu/vfs"
 )
 
 // lookup is the state of one call that resolves keys, pooled.
 type lookup struct {
 	set   *RowSet
 	which []int32
-	keys  []cursor // key columns
-	times cursor
+	keys  []keyCursor // key columns
+	times keyCursor
+
+	fixed, bytes vector.Vector // probes of the cursors
 }
 
 var lookups = sync.Pool{New: func() any { return new(lookup) }}
@@ -28,9 +33,13 @@ func newLookup(s *RowSet) *lookup {
 	l.set = s
 	l.keys = l.keys[:0]
 	for _, c := range s.keys {
-		l.keys = append(l.keys, cursor{col: c})
+		x := keyCursor{cursor: cursor{col: c}, probe: &l.fixed}
+		if c.typ.Kind() == schema.KindBytes {
+			x.probe = &l.bytes
+		}
+		l.keys = append(l.keys, x)
 	}
-	l.times = cursor{col: s.times}
+	l.times = keyCursor{cursor: cursor{col: s.times}, probe: &l.fixed}
 	return l
 }
 
@@ -42,7 +51,7 @@ func (l *lookup) end() {
 	}
 	l.set.env.Pages.Hit(hits)
 	clear(l.keys)
-	l.set, l.times = nil, cursor{}
+	l.set, l.times = nil, keyCursor{}
 	lookups.Put(l)
 }
 
@@ -183,34 +192,6 @@ func (l *lookup) findRow(ctx context.Context, run int, want []*vector.Vector, k 
 	return from, true, nil
 }
 
-// narrow returns the rows of [from, to), ascending in this column, whose cell equals
-// cell k of want. The rows may lie in several pages.
-func (c *cursor) narrow(ctx context.Context, from, to int, want *vector.Vector, k int) (int, int, error) {
-	first := -1
-	for from < to {
-		page, at, err := c.at(ctx, from)
-		if err != nil {
-			return 0, 0, err
-		}
-		end := at + min(to, c.end) - from
-		lo, hi := narrow(page, at, end, want, k)
-		if lo < hi && first < 0 {
-			first = c.start + lo
-		}
-		if hi < end { // a larger cell follows
-			if first < 0 {
-				first = c.start + lo
-			}
-			return first, c.start + hi, nil
-		}
-		from = min(to, c.end)
-	}
-	if first < 0 {
-		first = to
-	}
-	return first, to, nil
-}
-
 // found describes a stored row. When it was inserted is not looked up if that was at or
 // before the given time for all rows.
 func (l *lookup) found(ctx context.Context, row int, since mvcc.Timestamp) (rowset.Found, error) {
@@ -223,7 +204,7 @@ func (l *lookup) found(ctx context.Context, row int, since mvcc.Timestamp) (rows
 	if l.set.times == nil || l.set.meta.MaxInsert <= since {
 		return f, nil
 	}
-	page, at, err := l.times.at(ctx, row)
+	page, at, err := l.times.cell(ctx, row)
 	if err == nil {
 		f.LastChange = mvcc.Timestamp(vector.Values[int64](page)[at])
 	}
@@ -263,7 +244,7 @@ func (s *RowSet) seek(ctx context.Context, key []byte) (int, error) {
 // encodedKey appends the encoded key of a row.
 func (l *lookup) encodedKey(ctx context.Context, row int, dst []byte) ([]byte, error) {
 	for i := range l.keys {
-		page, at, err := l.keys[i].at(ctx, row)
+		page, at, err := l.keys[i].cell(ctx, row)
 		if err != nil {
 			return dst, err
 		}
@@ -306,7 +287,7 @@ func (s *RowSet) ReadRow(ctx context.Context, row rowset.RowID, at mvcc.Timestam
 	for i := range cells {
 		if x := &cells[i]; x.col != nil {
 			var err error
-			if x.cells, _, err = x.col.page(ctx, x.data, x.page); err != nil {
+			if err = x.find(ctx); err != nil {
 				return err
 			}
 		}
@@ -327,30 +308,58 @@ func (s *RowSet) ReadRow(ctx context.Context, row rowset.RowID, at mvcc.Timestam
 
 // cell is the place of a cell of the row being read.
 type cell struct {
-	col   *column // nil: not stored
-	data  *columnData
-	page  int
-	cells *vector.Vector // of the page
-	done  bool           // a change had it
+	col  *column // nil: not stored
+	data *columnData
+	page int
+	done bool // a change had it
+
+	// The page, in one of two forms.
+	cells  *vector.Vector
+	packed *encoding.Packed
 }
+
+// find sets the page.
+func (x *cell) find(ctx context.Context) error {
+	held, err := x.col.cells(ctx, x.data, x.page)
+	switch page := held.(type) {
+	case *vector.Vector:
+		x.cells = page
+	case *encoding.Packed:
+		x.packed = page
+	}
+	return err
+}
+
+// at returns the position of a row in the page.
+func (x *cell) at(row int) int { return row - int(x.data.index.Starts[x.page]) }
 
 // touch loads the cell, if it is of fixed width or a code, for a later reader.
 //
 //go:noinline
 func (x *cell) touch(row int) byte {
-	if x.cells == nil {
+	switch {
+	case x.packed != nil:
+		return x.packed.Touch(x.at(row))
+	case x.cells == nil:
 		return 0
 	}
 	data, width := x.cells.Data(), max(x.cells.Kind().Width(), x.cells.CodeWidth())
-	if at := (row - int(x.data.index.Starts[x.page])) * width; at < len(data) {
+	if at := x.at(row) * width; at < len(data) {
 		return data[at]
 	}
 	return 0
 }
 
 func (s *RowSet) readCell(x *cell, col, row int, dst *vector.Vector) error {
-	if x.col == nil {
+	switch {
+	case x.col == nil:
 		return dst.Append(readDefault(s.env.Schema.Column(col)))
+	case x.packed == nil:
+		return dst.AppendFrom(x.cells, x.at(row))
 	}
-	return dst.AppendFrom(x.cells, row-int(x.data.index.Starts[x.page]))
+	err := x.packed.AppendTo(dst, x.at(row))
+	if errors.Is(err, vfs.ErrCorruption) {
+		err = x.col.damage(err)
+	}
+	return err
 }

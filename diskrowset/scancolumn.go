@@ -172,11 +172,13 @@ func (c *scanColumn) need(ctx context.Context, row int) (*vector.Vector, int, er
 func (c *scanColumn) count() {
 	switch {
 	case c.stats == nil:
-	case c.cached:
+	case c.from == fromCache:
 		c.stats.Cached.Add(1)
 	default:
 		c.stats.Decoded.Add(1)
-		c.stats.Bytes.Add(int64(c.data.index.Sizes[c.page]))
+		if c.from == fromFile {
+			c.stats.Bytes.Add(int64(c.data.index.Sizes[c.page]))
+		}
 	}
 }
 

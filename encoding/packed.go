@@ -32,8 +32,11 @@ const (
 	packedSlack = 8
 	// markEvery is how many differences lie between two marks: half a bit a value, so that
 	// a cell takes the sum of 64 differences on average. It divides numbersBlock.
-	markEvery = 128
+	markEvery = PackedStride
 )
+
+// PackedStride is the distance of cells that are cheap to read in every encoding.
+const PackedStride = 128
 
 // DecodePacked is [Decode] for a reader of a few cells. It refuses what Decode refuses, but
 // for numbers of words out of range, which are found when they are read. It returns nil for

@@ -79,6 +79,26 @@ func (c *Cache[P]) Put(s *Slot[P], page P) P {
 	return page
 }
 
+// Replace is Put for a slot that may hold an older form of the page, which then gives its
+// place up, unless the page is too large to be kept. The bytes of the older form leave the
+// budget as the queues turn over.
+func (c *Cache[P]) Replace(s *Slot[P], older, page P) P {
+	if int64(page.Size()) <= c.budget/2 {
+		c.give(s, older)
+	}
+	return c.Put(s, page)
+}
+
+// give empties a slot that holds the given page.
+func (c *Cache[P]) give(s *Slot[P], page P) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := s.entry.Load(); e != nil && any(e.page) == any(page) {
+		s.entry.Store(nil)
+		e.gone = true
+	}
+}
+
 // isGhost reports whether the slot's page was evicted not longer ago than as many
 // evictions as there are pages in the main queue.
 func (c *Cache[P]) isGhost(s *Slot[P]) bool {
@@ -136,6 +156,9 @@ func (c *Cache[P]) Forget(slots []Slot[P]) {
 		}
 	}
 }
+
+// Short reports whether pages were dropped to make room: what is used is more than fits.
+func (c *Cache[P]) Short() bool { return c.drops.Load() > 0 }
 
 // Hit counts n look-ups that found their page; the owners of slots report them in
 // bulk so that a hit itself touches nothing shared.

@@ -127,3 +127,34 @@ func BenchmarkHit(b *testing.B) {
 		s.Get()
 	}
 }
+
+func TestReplace(t *testing.T) {
+	c := New[*page](100)
+	var s Slot[*page]
+	first, second, third := &page{1, 10}, &page{1, 40}, &page{1, 20}
+	c.Put(&s, first)
+	if c.Replace(&s, first, &page{1, 60}); held(&s) != first {
+		t.Fatal("a page too large to be kept replaced one")
+	}
+	if got := c.Replace(&s, first, second); got != second || held(&s) != second {
+		t.Fatal("the page was not replaced")
+	}
+	if got := c.Replace(&s, first, third); got != second || held(&s) != second {
+		t.Fatal("a page was replaced that was not the one to replace")
+	}
+	if s := c.Stats(); s.Bytes > 100 || c.Short() {
+		t.Fatalf("%+v", s)
+	}
+	more := make([]Slot[*page], 100)
+	for i := range more {
+		get(c, &more[i], i, 5)
+	}
+	if s := c.Stats(); s.Bytes > 100 || !c.Short() {
+		t.Fatalf("%+v", s)
+	}
+}
+
+func held(s *Slot[*page]) *page {
+	p, _ := s.Get()
+	return p
+}

@@ -1,4 +1,4 @@
-// Package cache keeps decoded pages in memory within a byte budget.
+// Package cache keeps pages in memory within a byte budget.
 //
 // The owner of a page holds a [Slot] for it; a hit is one atomic load through the
 // slot and needs no hash table and no lock. The cache decides which slots are

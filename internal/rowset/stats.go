@@ -22,7 +22,7 @@ type ColumnStats struct {
 	ByZone      atomic.Int64 // skipped: zone map excludes the filter
 	BySelection atomic.Int64 // skipped: no selected row in the page
 	Cached      atomic.Int64 // found decoded in the cache
-	Decoded     atomic.Int64 // read and decoded
+	Decoded     atomic.Int64 // decoded, and read before that unless the cache had them packed
 	Bytes       atomic.Int64 // bytes read from files
 }
 
