@@ -19,7 +19,10 @@ type entry[P Page] struct {
 	slot *Slot[P]
 	size int64
 	used atomic.Int32 // 0..3, saturating
-	gone bool         // dropped by its owner; guarded by Cache.mu
+
+	// Guarded by Cache.mu.
+	queue *fifo[P] // in which the entry is
+	seq   uint64   // its place there
 }
 
 // Get returns the slot's page, and false when it is not cached.
@@ -80,8 +83,7 @@ func (c *Cache[P]) Put(s *Slot[P], page P) P {
 }
 
 // Replace is Put for a slot that may hold an older form of the page, which then gives its
-// place up, unless the page is too large to be kept. The bytes of the older form leave the
-// budget as the queues turn over.
+// place up, unless the page is too large to be kept.
 func (c *Cache[P]) Replace(s *Slot[P], older, page P) P {
 	if int64(page.Size()) <= c.budget/2 {
 		c.give(s, older)
@@ -94,8 +96,17 @@ func (c *Cache[P]) give(s *Slot[P], page P) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := s.entry.Load(); e != nil && any(e.page) == any(page) {
-		s.entry.Store(nil)
-		e.gone = true
+		c.removeLocked(e)
+	}
+}
+
+// removeLocked empties the slot of a page that will not be asked for again.
+func (c *Cache[P]) removeLocked(e *entry[P]) {
+	e.slot.entry.Store(nil)
+	e.queue.remove(e)
+	c.mu.allBytes -= e.size
+	if e.queue == &c.mu.small {
+		c.mu.smallBytes -= e.size
 	}
 }
 
@@ -111,13 +122,10 @@ func (c *Cache[P]) evictLocked() bool {
 	if c.mu.smallBytes > c.budget/10 || c.mu.main.len() == 0 {
 		if e := c.mu.small.pop(); e != nil {
 			c.mu.smallBytes -= e.size
-			switch {
-			case e.gone:
-				c.mu.allBytes -= e.size
-			case e.used.Load() > 0:
+			if e.used.Load() > 0 {
 				e.used.Store(0)
 				c.mu.main.push(e)
-			default:
+			} else {
 				c.dropLocked(e)
 			}
 			return true
@@ -127,8 +135,6 @@ func (c *Cache[P]) evictLocked() bool {
 	switch {
 	case e == nil:
 		return false
-	case e.gone:
-		c.mu.allBytes -= e.size
 	case e.used.Load() > 0:
 		e.used.Add(-1)
 		c.mu.main.push(e)
@@ -145,14 +151,13 @@ func (c *Cache[P]) dropLocked(e *entry[P]) {
 	c.evictions.Add(1)
 }
 
-// Forget empties the slots, whose pages will not be asked for again. Their bytes
-// leave the budget as the queues turn over.
+// Forget empties the slots, whose pages will not be asked for again.
 func (c *Cache[P]) Forget(slots []Slot[P]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range slots {
-		if e := slots[i].entry.Swap(nil); e != nil {
-			e.gone = true
+		if e := slots[i].entry.Load(); e != nil {
+			c.removeLocked(e)
 		}
 	}
 }
@@ -179,34 +184,60 @@ func (c *Cache[P]) Stats() Stats {
 		Hits: c.hits.Load(), Misses: c.misses.Load(), Evictions: c.evictions.Load()}
 }
 
-// fifo is a queue of entries in a ring.
+// fifo is a queue of entries in a ring, in which removed entries leave holes.
 type fifo[P Page] struct {
-	ring []*entry[P]
-	head int
-	n    int
+	ring  []*entry[P]
+	head  int
+	n     int // holes included
+	holes int
+	first uint64 // seq of the entry at head
 }
 
-func (q *fifo[P]) len() int { return q.n }
+func (q *fifo[P]) len() int { return q.n - q.holes }
 
 func (q *fifo[P]) push(e *entry[P]) {
 	if q.n == len(q.ring) {
-		bigger := make([]*entry[P], max(16, 2*q.n))
-		for i := range q.n {
-			bigger[i] = q.ring[(q.head+i)%len(q.ring)]
-		}
-		q.ring, q.head = bigger, 0
+		q.grow()
 	}
+	e.queue = q
+	q.append(e)
+}
+
+func (q *fifo[P]) append(e *entry[P]) {
+	e.seq = q.first + uint64(q.n)
 	q.ring[(q.head+q.n)%len(q.ring)] = e
 	q.n++
 }
 
-func (q *fifo[P]) pop() *entry[P] {
-	if q.n == 0 {
-		return nil
+// grow closes the holes and leaves as much room as there are entries.
+func (q *fifo[P]) grow() {
+	old := *q
+	q.ring, q.head, q.n, q.holes = make([]*entry[P], max(16, 2*q.len())), 0, 0, 0
+	for i := range old.n {
+		if e := old.ring[(old.head+i)%len(old.ring)]; e != nil {
+			q.append(e)
+		}
 	}
-	e := q.ring[q.head]
-	q.ring[q.head] = nil
-	q.head = (q.head + 1) % len(q.ring)
-	q.n--
-	return e
+}
+
+// pop takes the oldest entry, nil when there is none.
+func (q *fifo[P]) pop() *entry[P] {
+	for q.n > 0 {
+		e := q.ring[q.head]
+		q.ring[q.head] = nil
+		q.head = (q.head + 1) % len(q.ring)
+		q.n--
+		q.first++
+		if e != nil {
+			return e
+		}
+		q.holes--
+	}
+	return nil
+}
+
+// remove takes an entry of the queue out.
+func (q *fifo[P]) remove(e *entry[P]) {
+	q.ring[(q.head+int(e.seq-q.first))%len(q.ring)] = nil
+	q.holes++
 }

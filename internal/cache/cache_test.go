@@ -79,6 +79,9 @@ func TestForgetEmptiesSlots(t *testing.T) {
 			t.Fatal("a forgotten slot still holds its page")
 		}
 	}
+	if s := c.Stats(); s.Bytes != 0 || s.Pages != 0 {
+		t.Fatalf("%d pages of %d bytes left", s.Pages, s.Bytes)
+	}
 	more := make([]Slot[*page], 100)
 	for i := range more {
 		get(c, &more[i], i, 5)
@@ -105,8 +108,22 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if s := c.Stats(); s.Bytes > 300 {
+	s := c.Stats()
+	if s.Bytes > 300 {
 		t.Fatalf("%d bytes, budget 300", s.Bytes)
+	}
+	var bytes, pages int64
+	for i := range slots {
+		if p := held(&slots[i]); p != nil {
+			bytes, pages = bytes+int64(p.size), pages+1
+		}
+	}
+	if s.Bytes != bytes || s.Pages != pages {
+		t.Fatalf("%d pages of %d bytes, want %d of %d", s.Pages, s.Bytes, pages, bytes)
+	}
+	c.Forget(slots)
+	if s := c.Stats(); s.Bytes != 0 || s.Pages != 0 || c.mu.smallBytes != 0 {
+		t.Fatalf("%+v after all were forgotten", s)
 	}
 }
 
@@ -142,7 +159,7 @@ func TestReplace(t *testing.T) {
 	if got := c.Replace(&s, first, third); got != second || held(&s) != second {
 		t.Fatal("a page was replaced that was not the one to replace")
 	}
-	if s := c.Stats(); s.Bytes > 100 || c.Short() {
+	if s := c.Stats(); s.Bytes != 40 || s.Pages != 1 || c.Short() {
 		t.Fatalf("%+v", s)
 	}
 	more := make([]Slot[*page], 100)
@@ -157,4 +174,21 @@ func TestReplace(t *testing.T) {
 func held(s *Slot[*page]) *page {
 	p, _ := s.Get()
 	return p
+}
+
+// Pages that come and are forgotten, over and over, leave no trace.
+func TestForgottenPagesTakeNoRoom(t *testing.T) {
+	c := New[*page](100)
+	var kept Slot[*page]
+	get(c, &kept, 7, 1)
+	for i := range 10000 {
+		slots := make([]Slot[*page], 3)
+		for k := range slots {
+			get(c, &slots[k], i, 1)
+		}
+		c.Forget(slots)
+	}
+	if n := len(c.mu.small.ring) + len(c.mu.main.ring); n > 64 || held(&kept) == nil || c.Short() {
+		t.Fatalf("room for %d pages, %d evictions", n, c.Stats().Evictions)
+	}
 }
