@@ -17,7 +17,7 @@ import (
 	"github.com/minikudu/minikudu/vfs"
 )
 
-// Pages is the page cache: decoded column pages, key indexes and key filters.
+// Pages is the page cache: column pages, key indexes and key filters.
 type Pages = cache.Cache[cache.Page]
 
 // Env is what the rowsets of a tablet share.

@@ -102,8 +102,8 @@ func (w *numberWriter) appendBlocks(dst []byte) []byte {
 
 // numbersHead is what precedes the numbers.
 type numbersHead struct {
-	step, least uint64
 	planes      int
+	step, least uint64
 }
 
 func cutNumbers(src []byte) (h numbersHead, rest []byte, err error) {

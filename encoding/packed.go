@@ -14,13 +14,14 @@ import (
 // be read without decoding the cells before it. It is immutable and shares no memory with
 // the block it was made of, but for the words of the file.
 type Packed struct {
-	decoder
-	body    []byte // the block after the page's header, decompressed, and packedSlack bytes
-	rows    int
-	valid   ranks // which rows are not null, empty when all are
+	// What most cells need comes first, in two or three cache lines.
 	numbers packedNumbers
+	marks   []uint64 // DELTA: the value before every markEvery-th
+	valid   ranks    // which rows are not null, empty when all are
+	decoder
 
-	marks      []uint64       // DELTA: the value before every markEvery-th
+	rows       int
+	body       []byte         // the block after the page's header, decompressed, and packedSlack bytes
 	table      *vector.Vector // DISTINCT: words; DECIMAL: exceptions
 	exceptions ranks          // DECIMAL: places of the exceptions, empty when there are none
 	scale      decimalScale

@@ -10,10 +10,10 @@ import (
 
 // packedNumbers reads single numbers.
 type packedNumbers struct {
-	numbersHead
-	n      int
 	data   []byte        // the numbers and packedSlack bytes
 	blocks []packedBlock // without planes
+	n      int
+	numbersHead
 }
 
 // packedBlock is a block of packed numbers. The least one is of the block.
@@ -141,37 +141,29 @@ func sumBytes(b []byte) (sum uint64) {
 // the given one on.
 func (p *packedNumbers) runningSums(value uint64) []uint64 {
 	sums := make([]uint64, 0, (p.n+markEvery-1)/markEvery)
-	var numbers [numbersBlock]uint64
+	var block [numbersBlock]uint64
 	for at := 0; at < p.n; at += numbersBlock {
 		n := min(numbersBlock, p.n-at)
-		unpacked := p.unpackBlock(numbers[:n], at)
-		for from := 0; from < n; from += markEvery {
-			to := min(from+markEvery, n)
+		if p.planes == 0 && p.blocks[at/numbersBlock].width > 0 {
+			sums, value = p.blockSums(sums, block[:n], at, value)
+			continue
+		}
+		for from := at; from < at+n; from += markEvery {
 			sums = append(sums, value)
-			if unpacked != nil {
-				value += sumOf(unpacked[from:to])
-			} else {
-				value += p.sum(at+from, at+to)
-			}
+			value += p.sum(from, min(from+markEvery, at+n))
 		}
 	}
 	return sums
 }
 
-// unpackBlock fills dst with the block that begins with number at, and returns nil where sums
-// need no unpacking.
-func (p *packedNumbers) unpackBlock(dst []uint64, at int) []uint64 {
-	if p.planes > 0 || p.blocks[at/numbersBlock].width == 0 {
-		return nil
-	}
+// blockSums is runningSums for the block that begins with number at, which it unpacks.
+func (p *packedNumbers) blockSums(sums, block []uint64, at int, value uint64) ([]uint64, uint64) {
 	b := &p.blocks[at/numbersBlock]
-	kernel.Unpack(dst, p.data[b.at:], int(b.width), p.step, b.least)
-	return dst
-}
-
-func sumOf(vals []uint64) (sum uint64) {
-	for _, v := range vals {
-		sum += v
+	kernel.Unpack(block, p.data[b.at:], int(b.width), p.step, b.least)
+	kernel.PrefixSum(block, value)
+	sums = append(sums, value)
+	for i := markEvery; i < len(block); i += markEvery {
+		sums = append(sums, block[i-1])
 	}
-	return sum
+	return sums, block[len(block)-1]
 }

@@ -9,6 +9,9 @@
 // long scan does not push out what is used often. A slot itself remembers when its
 // page was dropped, which stands for the paper's ghost queue.
 //
+// A page may have several forms, of different sizes, of which a slot holds one;
+// [Cache.Replace] puts another in its place.
+//
 // Pages belong to the garbage collector: one that has been dropped stays intact for
 // whoever still uses it, and its memory is never recycled.
 //
