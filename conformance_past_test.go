@@ -20,13 +20,14 @@ import (
 	"github.com/minikudu/minikudu/vfs/errorfs"
 )
 
-// atCalls runs a job and calls do at its calls of files, with their numbers from 1. It
-// returns how many there were.
+// atCalls runs a job and calls do at its calls of files, with their numbers from 1, but for
+// those that remove files: these come in the background too, and while do runs at one, the
+// job goes on. It returns how many there were.
 func (r *rig) atCalls(fs *errorfs.FS, job func(), do func(call int)) (calls int) {
-	var busy sync.Mutex // files are also removed in the background
+	var busy sync.Mutex // held by do, whose own calls do not count
 	over := false
 	fs.SetHook(func(c errorfs.Call) error {
-		if !c.Op.Writes() || c.Kind == vfs.KindLog || !busy.TryLock() {
+		if !c.Op.Writes() || c.Op == errorfs.OpRemove || c.Kind == vfs.KindLog || !busy.TryLock() {
 			return nil
 		}
 		defer busy.Unlock()
