@@ -53,7 +53,7 @@ func (db *DB) SnapshotAt(at Timestamp) (*Snapshot, error) {
 	}
 	s := &Snapshot{db: db, at: at}
 	if most := db.opts.MaxReaderAge; most > 0 {
-		s.expiry = time.AfterFunc(most, s.Close)
+		s.expiry = time.AfterFunc(most, s.end) // which does not look at expiry
 	}
 	return s, nil
 }
@@ -63,10 +63,14 @@ func (s *Snapshot) Timestamp() Timestamp { return s.at }
 
 // Close lets go of the state. It may be called twice.
 func (s *Snapshot) Close() {
+	if s.expiry != nil {
+		s.expiry.Stop()
+	}
+	s.end()
+}
+
+func (s *Snapshot) end() {
 	s.once.Do(func() {
-		if s.expiry != nil {
-			s.expiry.Stop()
-		}
 		s.db.readers.End(s.at)
 		s.db.background.note() // what it kept may go
 	})
