@@ -13,8 +13,8 @@ import (
 	"github.com/minikudu/minikudu/vector"
 )
 
-// lookup resolves the keys listed in which, which are all of them, against every store that may
-// hold them and sets out[i] for those that are stored.
+// lookup resolves the keys against every store that may hold them and sets out[i] for
+// those that are stored. which lists all of them, for the stores to cut parts from.
 func (s *stores) lookup(ctx context.Context, keys *rowset.Keys, which []int32, out []rowset.Found) error {
 	if err := s.active.Lookup(ctx, keys, which, out); err != nil {
 		return err
@@ -29,8 +29,8 @@ func (s *stores) lookup(ctx context.Context, keys *rowset.Keys, which []int32, o
 	})
 }
 
-// locate resolves the keys listed in which, which are all of them, in the present stores, which it returns. A rowset that
-// left the tablet meanwhile is no failure: the keys are looked for in what replaced it.
+// locate is lookup in the present stores, which it returns. A rowset that left the tablet
+// meanwhile is no failure: the keys are looked for in what replaced it.
 func (t *Tablet) locate(ctx context.Context, keys *rowset.Keys, which []int32, out []rowset.Found) (*stores, error) {
 	for {
 		s := t.stores.Load()
