@@ -539,7 +539,7 @@ func (r *replayer) checkWatermarks(got wal.Recovery) error {
 	return nil
 }
 
-// startLog begins a new segment and notes where the old log ended.
+// startLog makes the log ready for records and notes where the old one ended.
 func (db *DB) startLog(ctx context.Context) error {
 	if db.opts.ReadOnly {
 		return nil

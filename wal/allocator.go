@@ -6,7 +6,7 @@ import (
 )
 
 // allocator makes segments ahead of their use, in a goroutine, so that a commit
-// does not wait for a file to be made.
+// does not wait for a file to be made. It makes none before the first is asked for.
 type allocator struct {
 	make func(number uint64) (*segment, error) // set at start
 
@@ -21,7 +21,7 @@ type allocator struct {
 }
 
 func newAllocator(next uint64, mk func(uint64) (*segment, error)) *allocator {
-	a := &allocator{make: mk, next: next, want: 1}
+	a := &allocator{make: mk, next: next}
 	a.changed = sync.NewCond(&a.mu)
 	return a
 }

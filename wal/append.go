@@ -36,7 +36,7 @@ func (g *group) reset(limit int) {
 // Append frames the record and returns its position, for Wait. The caller serialises
 // Append in timestamp order; r and its slices are not kept. It only copies, but waits
 // for a write when MaxPending bytes are pending, and for a new segment when the record
-// needs one that is not ready.
+// needs one that is not ready, as the first one after Start does.
 //
 // When that segment cannot be made (a full disk, no file descriptors) the record is
 // refused, nothing is lost, and a later Append tries again. Any other error is final.
@@ -103,6 +103,9 @@ func (l *Log) usableLocked() error {
 // segmentsForLocked returns the number of new segments that a record needs.
 func (l *Log) segmentsForLocked(total int64) (n int) {
 	off := l.mu.end.Offset
+	if !l.mu.begun {
+		off, n = firstFrame, 1
+	}
 	for {
 		room := l.opts.SegmentBytes - off - frameHeaderSize
 		if room >= total {
@@ -116,6 +119,9 @@ func (l *Log) segmentsForLocked(total int64) (n int) {
 
 // layLocked frames a record at the end of the log. The segments it needs are ready.
 func (l *Log) layLocked(f *frame, ext, payload []byte) (start Position) {
+	if !l.mu.begun {
+		l.beginLocked()
+	}
 	f.synced = l.mu.durable
 	for left := int64(f.total); ; {
 		room := l.opts.SegmentBytes - l.mu.end.Offset - frameHeaderSize

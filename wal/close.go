@@ -40,21 +40,17 @@ func (l *Log) beginClose() bool {
 // seal ends the last segment. Nobody else changes the log any more.
 func (l *Log) seal() error {
 	l.mu.Lock()
-	segments, end := l.mu.segments, l.mu.end
+	segments, end, begun := l.mu.segments, l.mu.end, l.mu.begun
 	l.mu.Unlock()
-	s := segments[len(segments)-1]
 	var err error
-	if end == (Position{s.number, firstFrame}) { // nothing was appended
-		segments, end = segments[:len(segments)-1], l.replayEnd
-		err = l.discard([]*segment{s})
-	} else {
+	if begun {
+		s := segments[len(segments)-1]
 		end.Offset, err = l.putEnd(s, end.Offset)
 		s.used = end.Offset
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.segments, l.mu.end = segments, end
-	l.mu.written, l.mu.durable = end, end
+	l.mu.end, l.mu.written, l.mu.durable = end, end, end
 	l.failLocked(ErrClosed)
 	return err
 }

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -255,7 +256,7 @@ func TestC80FullDisk(t *testing.T) {
 			}
 			return nil
 		}), small())
-		must(t, l.alloc.reserve(1)) // 1 in use, 2 ready
+		must(t, l.alloc.reserve(2))
 		full.Store(true)
 		var want []entry
 		refused := 0
@@ -301,7 +302,8 @@ func TestC80FullDiskForReal(t *testing.T) {
 	}
 }
 
-// C86: without any space the log does not start, and says why.
+// C86: without any space the log starts, so that what it holds can be read, and refuses
+// the first record.
 func TestC86NoSpaceAtAll(t *testing.T) {
 	mem := vfs.NewMem()
 	want, _ := fill(t, mem, small(), 3, 100)
@@ -309,7 +311,8 @@ func TestC86NoSpaceAtAll(t *testing.T) {
 	l, got, _, err := replay(mem, small())
 	must(t, err)
 	checkEntries(t, got, want)
-	if err := l.Start(bg); !errors.Is(err, syscall.ENOSPC) {
+	must(t, l.Start(bg))
+	if _, err := l.Append(&Record{Type: TypeBatch, Timestamp: 1000}); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
 	_, err = l.Close()
@@ -341,6 +344,46 @@ func TestC72FirstOpenCutShort(t *testing.T) {
 			continueAfter(t, clone, nil, vfs.CrashOptions{})
 		}
 	}
+}
+
+// A run without a record makes no file and syncs nothing but the directory above a new log.
+func TestNoRecordNoSegment(t *testing.T) {
+	mem := vfs.NewMem()
+	_, end := fill(t, mem, small(), 20, 100)
+	var calls []string
+	l := start(t, hooked(mem, func(op errorfs.Op, name string) error {
+		switch op {
+		case errorfs.OpCreate, errorfs.OpWrite, errorfs.OpSync, errorfs.OpSyncDir, errorfs.OpRemove, errorfs.OpPreallocate:
+			calls = append(calls, fmt.Sprint(op, " ", name))
+		}
+		return nil
+	}), Options{Store: store, End: end})
+	stop(t, l)
+	if len(calls) > 0 {
+		t.Fatal(calls)
+	}
+}
+
+// Everything may be trimmed before the first record of a run, and numbers go on.
+func TestTrimBeforeTheFirstRecord(t *testing.T) {
+	mem := vfs.NewMem()
+	_, end := fill(t, mem, small(), 20, 100)
+	l := start(t, mem, Options{Store: store, SegmentBytes: small().SegmentBytes, End: end})
+	first := l.KeepFrom(1000)
+	if first != end.Segment+1 {
+		t.Fatalf("keep from %d after %v", first, end)
+	}
+	if _, err := l.TrimBefore(first); err != nil {
+		t.Fatal(err)
+	}
+	if names := logFiles(t, mem); len(names) != 0 || l.Segments() != 0 {
+		t.Fatal(names, l.Segments())
+	}
+	if at := add(t, l, 1000, "x", Sync); at.Segment != first {
+		t.Fatalf("the next record is at %v", at)
+	}
+	stop(t, l)
+	checkReplay(t, mem, Options{Store: store, First: first}, []entry{{1000, "x"}})
 }
 
 // A log that is opened and closed leaves nothing behind, and one that is closed holds
@@ -384,8 +427,8 @@ func TestTornLinkIsNotDamage(t *testing.T) {
 		mem := vfs.NewMem()
 		want, end := fill(t, mem, Options{Store: store}, 5, 100)
 		l := start(t, mem, Options{Store: store, SegmentBytes: 8192})
-		first := l.End().Segment
-		for i := 0; l.Metrics().Segments < int64(segments+2) || i < 5; i++ {
+		first := add(t, l, 1000, text(0, 900), NoSync).Segment
+		for i := 1; l.Metrics().Segments < int64(segments+2) || i < 5; i++ {
 			add(t, l, 1000, text(i, 900), NoSync)
 		}
 		l.kill()

@@ -1,9 +1,9 @@
 // Package wal is the write-ahead log: one ordered sequence of records in
 // segment files, shared by all tables of a store. Payloads are opaque.
 //
-// [Open] surveys the segments, [Log.Replay] reads the records, [Log.Start] begins
-// a new segment; then [Log.Append] frames a record into memory and [Log.Wait]
-// makes it as durable as its [Mode] asks, one leader writing and syncing for
+// [Open] surveys the segments, [Log.Replay] reads the records, [Log.Start] makes the
+// log ready for more; then [Log.Append] frames a record into memory, the first one in a
+// new segment, and [Log.Wait] makes it as durable as its [Mode] asks, one leader writing and syncing for
 // everybody who waits. [Log.TrimBefore] deletes segments that are no longer
 // needed, [Log.Close] cuts the log to its used length.
 //

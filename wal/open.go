@@ -23,7 +23,6 @@ type Log struct {
 	found     []*segment // all segments in the directory, ascending
 	lost      []Drop     // missing segments, when salvaging
 	replayed  bool
-	replayEnd Position  // end of the log that was replayed
 	replaying *replayer // while Replay runs
 	claim     Position  // the log is known durable up to here
 
@@ -38,7 +37,9 @@ type Log struct {
 		sync.Mutex
 		changed  *sync.Cond // something below changed
 		segments []*segment // of the log, ascending; the last one is appended to
+		first    uint64     // least number of a segment of this run
 		started  bool
+		begun    bool // the last segment is of this run
 		closed   bool
 		err      error // why the log failed
 

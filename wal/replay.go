@@ -113,7 +113,7 @@ func (l *Log) rewriteSynced(ctx context.Context, s *segment, from, to int64) err
 func (l *Log) finishReplay(p *replayer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.replayed, l.replayEnd, l.claim = true, p.out.End, p.hardened()
+	l.replayed, l.claim = true, p.hardened()
 	l.mu.segments = l.mu.segments[:0]
 	for _, s := range l.found {
 		if s.member {

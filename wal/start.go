@@ -8,8 +8,9 @@ import (
 	"github.com/minikudu/minikudu/vfs"
 )
 
-// Start makes the replayed log durable to its end, removes the segments that are not
-// part of it and begins a new segment. Append and the rest may then be called.
+// Start makes the replayed log durable to its end and removes the segments that are not
+// part of it. Append and the rest may then be called; the first Append begins a new
+// segment, so that a run without a record writes nothing.
 func (l *Log) Start(ctx context.Context) error {
 	switch {
 	case l.opts.ReadOnly:
@@ -20,29 +21,24 @@ func (l *Log) Start(ctx context.Context) error {
 	if err := l.settle(ctx); err != nil {
 		return fmt.Errorf("starting log: %w", err)
 	}
-	a := newAllocator(l.nextNumber(), l.makeSegment)
-	l.background.Go(a.run)
-	if err := a.reserve(1); err != nil {
-		a.close()
-		l.background.Wait()
-		l.discard(a.ready)
-		return fmt.Errorf("starting log: %w", err)
-	}
-	l.alloc = a
+	first := l.nextNumber()
+	l.alloc = newAllocator(first, l.makeSegment)
+	l.background.Go(l.alloc.run)
 	l.background.Go(l.syncer)
-	l.begin(a.take())
-	return nil
-}
-
-// begin links the first segment of this run.
-func (l *Log) begin(s *segment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.pending, l.mu.spare = &group{}, &group{}
+	l.mu.written, l.mu.durable, l.mu.durableTS = l.mu.end, l.mu.end, l.mu.appendTS
+	l.mu.first, l.mu.started = first, true
+	return nil
+}
+
+// beginLocked links the first segment of this run, which is durable to its header.
+func (l *Log) beginLocked() {
+	s, prev := l.alloc.take(), l.mu.end
 	l.mu.durable = Position{s.number, binfmt.HeaderSize}
-	l.mu.written, l.mu.durableTS = l.mu.durable, l.mu.appendTS
-	l.linkLocked(s, l.mu.end)
-	l.mu.started = true
+	l.mu.written, l.mu.begun = l.mu.durable, true
+	l.linkLocked(s, prev)
 }
 
 // nextNumber returns a segment number that was never used.

@@ -7,8 +7,9 @@ import (
 )
 
 // KeepFrom returns the number of the first segment that holds a record with
-// timestamp ts or a later one, or else of the last segment; 0 for an empty log. The
-// caller keeps the number durably, for Options.First, before it trims.
+// timestamp ts or a later one, or else of the segment that is appended to, which the
+// first Append after Start makes; 0 for an empty log before Start. The caller keeps the
+// number durably, for Options.First, before it trims.
 func (l *Log) KeepFrom(ts mvcc.Timestamp) uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -16,14 +17,17 @@ func (l *Log) KeepFrom(ts mvcc.Timestamp) uint64 {
 	for _, s := range l.mu.segments {
 		number = s.number
 		if s.maxTS >= ts {
-			break
+			return number
 		}
+	}
+	if l.mu.started && !l.mu.begun {
+		return l.mu.first
 	}
 	return number
 }
 
 // TrimBefore deletes the segments before the given one and returns how many. The
-// last segment, and segments that are not yet durable, stay.
+// segment that is appended to, and segments that are not yet durable, stay.
 func (l *Log) TrimBefore(number uint64) (int, error) {
 	l.trim.Lock()
 	defer l.trim.Unlock()
@@ -50,7 +54,10 @@ func (l *Log) trimmable(number uint64) []*segment {
 	if !l.mu.started || l.mu.closed {
 		return nil
 	}
-	n, last := 0, len(l.mu.segments)-1
+	n, last := 0, len(l.mu.segments)
+	if l.mu.begun {
+		last--
+	}
 	for n < last && l.mu.segments[n].number < number && l.mu.segments[n].file == nil {
 		n++
 	}

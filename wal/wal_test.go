@@ -307,6 +307,7 @@ func TestAppendRefusesDisorder(t *testing.T) {
 func TestGroupCommitSyncs(t *testing.T) {
 	fs := errorfs.Wrap(vfs.NewMem())
 	l := start(t, fs, Options{Store: store, SegmentBytes: 1 << 20})
+	add(t, l, 0, "x", NoSync)
 	must(t, l.alloc.reserve(1)) // the one made ahead is made
 	fs.ResetCounts()
 	check := func(syncs, writes int64) {
@@ -331,7 +332,7 @@ func TestGroupCommitSyncs(t *testing.T) {
 	must(t, l.SyncThrough(bg, 105))
 	must(t, l.SyncThrough(bg, 1<<60))
 	check(2, 11)
-	if m := l.Metrics(); m.Records != 60 || m.LargestGroup != 50 || m.Groups != 11 || m.Syncs != 2 {
+	if m := l.Metrics(); m.Records != 61 || m.LargestGroup != 50 || m.Groups != 12 || m.Syncs != 2 {
 		t.Fatalf("%+v", m)
 	}
 	stop(t, l)
@@ -390,7 +391,8 @@ func TestWaitGivesUp(t *testing.T) {
 		return nil
 	})
 	l := start(t, fs, small())
-	must(t, l.alloc.reserve(1))
+	add(t, l, 1, "", NoSync)
+	must(t, l.alloc.reserve(1)) // nothing more is made
 	block = true
 	a, err := l.Append(&Record{Type: TypeBatch, Timestamp: 1})
 	must(t, err)
@@ -465,6 +467,7 @@ func TestGolden(t *testing.T) {
 	l.opts.SegmentBytes = 1000
 	l.mu.pending = &group{}
 	l.mu.durable = Position{3, binfmt.HeaderSize}
+	l.mu.begun = true
 	l.linkLocked(s, Position{2, 500})
 	l.mu.appendTS = 0x1122
 	f := frame{typ: TypeBatch, timestamp: 0x1122, epoch: 0, extensions: 3, total: 5}
