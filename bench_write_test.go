@@ -52,6 +52,19 @@ func BenchmarkInsertRandom(b *testing.B) {
 	b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 }
 
+// BenchmarkInsertSynced is the workload of BenchmarkInsertRandom with every commit synced,
+// in memory and the log alone: FlushBytes is larger than the rows.
+func BenchmarkInsertSynced(b *testing.B) {
+	rows := min(benchRows(), 1_000_000)
+	batches := narrowBatches(rows)
+	for b.Loop() {
+		db := mustOpen(b, b.TempDir(), &minikudu.Options{FlushBytes: 256 << 20, LogBytes: 1 << 30})
+		load(b, db, narrowTable(b, db), []string{"id", "count", "value"}, batches)
+		mustClose(b, db)
+	}
+	b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}
+
 // BenchmarkInsertRows loads the workload of BenchmarkInsert row by row, as Go values.
 func BenchmarkInsertRows(b *testing.B) {
 	rows := min(benchRows(), 500_000)

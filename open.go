@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"time"
 
 	"github.com/minikudu/minikudu/diskrowset"
 	"github.com/minikudu/minikudu/internal/binfmt"
@@ -16,7 +15,6 @@ import (
 	"github.com/minikudu/minikudu/internal/filecache"
 	"github.com/minikudu/minikudu/internal/manifest"
 	"github.com/minikudu/minikudu/internal/mvcc"
-	"github.com/minikudu/minikudu/internal/record"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/tablet"
 	"github.com/minikudu/minikudu/vfs"
@@ -399,144 +397,6 @@ func (db *DB) openLog(ctx context.Context) (err error) {
 		Interval: db.opts.SyncInterval, SegmentBytes: db.opts.segmentBytes()}
 	db.log, err = wal.Open(ctx, db.fs, db.fs.Join(db.dir, logName), o)
 	return err
-}
-
-// replay puts the log's rows back into memory (R10).
-func (db *DB) replay(ctx context.Context) error {
-	begin := time.Now()
-	r := &replayer{db: db, tables: map[uint64]*Table{}}
-	for _, t := range db.catalog.list {
-		r.tables[uint64(t.tablet.ID())] = t
-	}
-	// While the log is replayed, what is visible is what was put back: a flush holds
-	// changes up to there and none later.
-	floor := Timestamp(db.visible.Swap(0))
-	got, err := db.log.Replay(ctx, func(rec *wal.Record) error { return r.apply(ctx, rec) })
-	if err != nil {
-		return err
-	}
-	if got.Records > 0 && got.LastTimestamp > floor {
-		floor = got.LastTimestamp
-	}
-	if err := r.checkWatermarks(got); err != nil {
-		return err
-	}
-	db.clock.Raise(floor)
-	db.visible.Store(uint64(floor))
-	db.replayEnd = got.End
-	r.info.Records, r.info.Trimmed, r.info.Duration = got.Records, len(got.Dropped) > 0, time.Since(begin)
-	db.opts.Logger.Info("replayed the log", "info", r.info.String())
-	if f := db.opts.Events.Replayed; f != nil {
-		f(r.info)
-	}
-	return nil
-}
-
-// replayer applies log records to the tables they name.
-type replayer struct {
-	db     *DB
-	tables map[uint64]*Table // by tablet id
-	info   ReplayInfo
-}
-
-// apply applies one record. Parts of tables that were dropped are skipped.
-func (r *replayer) apply(ctx context.Context, rec *wal.Record) error {
-	if rec.Type != wal.TypeBatch {
-		return fmt.Errorf("%w: log record of type %d", ErrNotSupported, rec.Type)
-	}
-	parts, err := record.Decode(rec.Payload)
-	if err != nil {
-		return err
-	}
-	r.info.Bytes += int64(len(rec.Payload))
-	r.db.visible.Store(uint64(rec.Timestamp))
-	for i := range parts {
-		if t := r.tables[parts[i].Tablet]; t != nil {
-			if err := r.applyPart(ctx, t, rec.Timestamp, &parts[i]); err != nil {
-				return fmt.Errorf("table %q: %w", t.name, err)
-			}
-		}
-	}
-	return nil
-}
-
-func (r *replayer) applyPart(ctx context.Context, t *Table, ts Timestamp, p *record.Part) error {
-	for i := range p.Sections {
-		sec := &p.Sections[i]
-		effect, err := arrange(t.schema, sec)
-		if err != nil {
-			return err
-		}
-		before := t.tablet.Memory().Bytes
-		n, err := t.tablet.Replay(ctx, ts, effect)
-		if err != nil {
-			return err
-		}
-		r.info.Rows += int64(n)
-		r.db.memory.grow(t.tablet.Memory().Bytes - before)
-	}
-	return r.makeRoom(ctx, t)
-}
-
-// makeRoom flushes during replay at the limits of live writes, so that a long log
-// needs no more memory than writing it did.
-func (r *replayer) makeRoom(ctx context.Context, t *Table) error {
-	db, m := r.db, t.tablet.Memory()
-	short := db.memory.used.Load() >= db.memory.limit
-	if db.opts.ReadOnly {
-		if db.memory.used.Load() > db.opts.MemoryBudget {
-			return ErrReplayTooLarge
-		}
-		return nil
-	}
-	if m.ActiveBytes >= db.opts.FlushBytes || short && m.ActiveBytes > 0 {
-		t.tablet.Rotate()
-		f, err := t.tablet.Flush(ctx)
-		if err != nil {
-			return err
-		}
-		r.flushed(f)
-		db.metrics.flushed(f)
-	}
-	if m.DeltaBytes < db.opts.FlushBytes/4 && !short {
-		return nil
-	}
-	for _, rs := range t.tablet.RowSets() {
-		if rs.MemoryBytes() < db.opts.FlushBytes/4 && !short {
-			continue
-		}
-		f, err := t.tablet.FlushDeltas(ctx, rs)
-		if err != nil {
-			return err
-		}
-		if f.Files > 0 {
-			r.flushed(f)
-			db.metrics.deltaFlushes.Add(1)
-			db.metrics.deltaBytes.Add(f.Bytes)
-		}
-	}
-	return nil
-}
-
-// flushed takes note of a flush.
-func (r *replayer) flushed(f tablet.Flushed) {
-	r.info.Flushes++
-	r.db.memory.shrink(f.Memory, time.Millisecond)
-}
-
-// checkWatermarks refuses a log that ends before what the rowset files hold: the
-// rest of it was made durable before they were published (R4), so it is missing.
-func (r *replayer) checkWatermarks(got wal.Recovery) error {
-	if got.Records == 0 {
-		return nil // everything was flushed, and the log trimmed to nothing
-	}
-	for _, t := range r.db.catalog.list {
-		if w := t.tablet.Watermark(); got.LastTimestamp < w {
-			return &vfs.CorruptionError{Path: r.db.fs.Join(r.db.dir, logName), Section: "log", Offset: got.End.Offset,
-				Err: fmt.Errorf("it ends at %d in segment %d, before the watermark %d of table %q", got.LastTimestamp, got.End.Segment, w, t.name)}
-		}
-	}
-	return nil
 }
 
 // startLog makes the log ready for records and notes where the old one ended.

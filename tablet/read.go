@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
 
 	"github.com/minikudu/minikudu/diskrowset"
 	"github.com/minikudu/minikudu/encoding"
@@ -118,15 +119,20 @@ func (t *Tablet) GetMany(ctx context.Context, keys *rowset.Keys, columns []int, 
 	return out, nil
 }
 
+// sorters holds sorters for SortKeys.
+var sorters = sync.Pool{New: func() any { return new(sorter) }}
+
 // SortKeys returns the distinct keys among n rows of key columns, and the key of each row.
 func SortKeys(columns []*vector.Vector, n int) (keys *rowset.Keys, of []int32, err error) {
 	encoded := vector.New(schema.KindBytes, n)
 	if err := encoding.AppendKeys(encoded, columns, 0, n); err != nil {
 		return nil, nil, err
 	}
+	s := sorters.Get().(*sorter)
+	defer sorters.Put(s)
 	of = make([]int32, n)
-	var rows []int32 // the first of each key
-	for _, r := range new(sorter).sort(encoded) {
+	rows := make([]int32, 0, n) // the first of each key
+	for _, r := range s.sort(encoded) {
 		if len(rows) == 0 || !bytes.Equal(encoded.BytesAt(int(rows[len(rows)-1])), encoded.BytesAt(int(r))) {
 			rows = append(rows, r)
 		}

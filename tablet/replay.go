@@ -2,62 +2,96 @@ package tablet
 
 import (
 	"context"
+	"errors"
 
 	"github.com/minikudu/minikudu/diskrowset"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/memrowset"
 	"github.com/minikudu/minikudu/vector"
 	"github.com/minikudu/minikudu/vfs"
 )
 
+// Prepared is effects that the log holds at some time, with their keys in order.
+type Prepared struct {
+	logged *Logged
+	keys   *rowset.Keys // nil when files are known to hold the effects
+}
+
+// Prepare checks and sorts the keys of effects that the log holds at ts, for Replay. It
+// may be called while an earlier record is replayed.
+func (t *Tablet) Prepare(ts mvcc.Timestamp, l *Logged) (*Prepared, error) {
+	p := &Prepared{logged: l}
+	if l.Kind == rowset.ChangePut && ts <= t.Watermark() {
+		return p, nil
+	}
+	n := l.Values[0].Len()
+	var err error
+	switch p.keys, _, err = SortKeys(l.Values[:t.schema.NumKey()], n); {
+	case err != nil:
+		return nil, err
+	case p.keys.Len() < n:
+		return nil, vfs.Corruptf("the log changes a key twice at %d", ts)
+	}
+	if l.Kind == rowset.ChangePut {
+		p.keys.Hashes()
+	}
+	return p, nil
+}
+
 // Replay applies effects that the log holds at ts, unless files hold them already; see
 // rule R10. It returns the number of rows that were applied. Calls come in the order
 // of the log, before any other write.
-func (t *Tablet) Replay(ctx context.Context, ts mvcc.Timestamp, l *Logged) (applied int, err error) {
-	n := l.Values[0].Len()
+func (t *Tablet) Replay(ctx context.Context, ts mvcc.Timestamp, p *Prepared) (applied int, err error) {
+	l := p.logged
 	if auto := t.schema.AutoIncrement(); auto >= 0 {
 		t.raiseIDs(l.Values[auto])
 	}
 	if l.Kind == rowset.ChangePut && ts <= t.Watermark() {
 		return 0, nil
 	}
-	key := l.Values[:t.schema.NumKey()]
-	keys, _, err := SortKeys(key, n)
-	switch {
-	case err != nil:
-		return 0, err
-	case keys.Len() < n:
-		return 0, vfs.Corruptf("the log changes a key twice at %d", ts)
-	}
-	m := &Mutation{tablet: t, stores: t.stores.Load(), found: make([]rowset.Found, n), keys: keys}
+	m := &Mutation{tablet: t, stores: t.stores.Load(), keys: p.keys}
 	m.target = m.stores.active
 	if l.Kind == rowset.ChangePut {
-		return m.replayPut(ctx, ts, l, keys.Row)
+		return m.replayPut(ctx, ts, l)
 	}
-	return m.replayChange(ctx, ts, l, keys.Row)
+	return m.replayChange(ctx, ts, l)
 }
 
 // replayPut puts rows into memory again; a ghost there is revived.
-func (m *Mutation) replayPut(ctx context.Context, ts mvcc.Timestamp, l *Logged, order []int32) (int, error) {
-	which := allKeys(len(order))
+func (m *Mutation) replayPut(ctx context.Context, ts mvcc.Timestamp, l *Logged) (int, error) {
+	n := m.keys.Len()
+	if m.target.Live() == m.target.Rows() { // there are no ghosts
+		_, err := m.target.Append(ts, l.Values, m.keys, nil)
+		if errors.Is(err, memrowset.ErrDuplicateKey) {
+			err = liveTwice(ts)
+		}
+		return n, err
+	}
+	which := allKeys(n)
+	m.found = make([]rowset.Found, n)
 	if err := m.target.Lookup(ctx, m.keys, which, m.found); err != nil {
 		return 0, err
 	}
 	for i := range m.found {
 		if m.found[i].RowSet != nil && m.found[i].Live {
-			return 0, vfs.Corruptf("the log puts a key at %d that is live", ts)
+			return 0, liveTwice(ts)
 		}
 	}
 	e := &effect{kind: rowset.ChangePut, columns: l.Columns, keys: which}
 	for _, v := range l.Values {
-		w := vector.New(v.Kind(), len(order))
-		if err := w.AppendRows(v, order); err != nil {
+		w := vector.New(v.Kind(), n)
+		if err := w.AppendRows(v, m.keys.Row); err != nil {
 			return 0, err
 		}
 		e.values = append(e.values, w)
 	}
 	_, err := m.put(ts, e)
-	return len(order), err
+	return n, err
+}
+
+func liveTwice(ts mvcc.Timestamp) error {
+	return vfs.Corruptf("the log puts a key at %d that is live", ts)
 }
 
 func allKeys(n int) []int32 {
@@ -69,9 +103,10 @@ func allKeys(n int) []int32 {
 }
 
 // replayChange applies updates or deletes to the rows that they were made to.
-func (m *Mutation) replayChange(ctx context.Context, ts mvcc.Timestamp, l *Logged, order []int32) (int, error) {
+func (m *Mutation) replayChange(ctx context.Context, ts mvcc.Timestamp, l *Logged) (int, error) {
+	m.found = make([]rowset.Found, m.keys.Len())
 	var keys, at []int32
-	for i, row := range order {
+	for i, row := range m.keys.Row {
 		found, err := m.targetOf(ctx, ts, l, i, int(row))
 		if err != nil {
 			return 0, err

@@ -584,7 +584,7 @@ func TestReplay(t *testing.T) {
 	s.state.I = 200
 	s.open()
 	for ts, want := range map[mvcc.Timestamp]int{150: 0, 200: 0, 201: 2} {
-		if n, err := s.t.Replay(bg, ts, &Logged{Kind: rowset.ChangePut, Columns: []int{0, 1, 2}, Values: cols}); err != nil || n != want {
+		if n, err := s.replay(ts, cols); err != nil || n != want {
 			t.Fatalf("replay at %d applied %d rows, want %d, %v", ts, n, want, err)
 		}
 	}
@@ -595,9 +595,23 @@ func TestReplay(t *testing.T) {
 	}
 	cols[0] = vector.FromFixed(schema.KindInt64, []int64{1, 1}, nil)
 	cols[1] = vector.FromFixed(schema.KindInt64, []int64{50, 50}, nil)
-	if _, err := s.t.Replay(bg, 400, &Logged{Kind: rowset.ChangePut, Columns: []int{0, 1, 2}, Values: cols}); err == nil {
-		t.Fatal("a record with one key twice was replayed")
+	if _, err := s.replay(400, cols); !errors.Is(err, vfs.ErrCorruption) {
+		t.Fatalf("a record with one key twice was replayed: %v", err)
 	}
+	cols[0] = vector.FromFixed(schema.KindInt64, []int64{9, 1}, nil)
+	cols[1] = vector.FromFixed(schema.KindInt64, []int64{41, 41}, nil)
+	if _, err := s.replay(400, cols); !errors.Is(err, vfs.ErrCorruption) {
+		t.Fatalf("a key that is live was put again: %v", err)
+	}
+}
+
+// replay puts rows as the log does.
+func (s *store) replay(ts mvcc.Timestamp, cols []*vector.Vector) (int, error) {
+	p, err := s.t.Prepare(ts, &Logged{Kind: rowset.ChangePut, Columns: []int{0, 1, 2}, Values: cols})
+	if err != nil {
+		return 0, err
+	}
+	return s.t.Replay(bg, ts, p)
 }
 
 // A part of a scan answers from metadata only if the snapshot holds all of it.
