@@ -83,6 +83,10 @@ func New(id rowset.ID, s *schema.Schema) *MemRowSet {
 	return m
 }
 
+// Expect says how many rows will probably be appended: as many as the memrowset before
+// had. It is called before the first Append.
+func (m *MemRowSet) Expect(rows int64) { m.table.expect = int(rows) }
+
 // ID returns the rowset's id.
 func (m *MemRowSet) ID() rowset.ID { return m.id }
 

@@ -426,6 +426,36 @@ func TestMemoryIsCharged(t *testing.T) {
 	}
 }
 
+// A memrowset that expects rows makes its hash table once, and not before they come.
+func TestExpect(t *testing.T) {
+	g := newIngest(t, 100)
+	m := New(1, g.schema)
+	m.Expect(20 * ingestRows)
+	if n := m.MemoryBytes(); n > 64<<10 {
+		t.Errorf("an empty one holds %d bytes", n)
+	}
+	places := map[int]bool{}
+	var batches []*rowset.Keys
+	for ts := range mvcc.Timestamp(20) {
+		cols, keys := g.batch()
+		_, err := m.Append(ts+1, cols, keys, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		places[len(*m.table.places.Load())], batches = true, append(batches, keys)
+	}
+	if len(places) != 3 { // two batches are less than an eighth
+		t.Errorf("sizes of the table on the way: %v", places)
+	}
+	found := 0
+	for _, keys := range batches {
+		m.table.find(keys, all(keys.Len()), rowset.RowID(m.Rows()), func(int32, rowset.RowID) { found++ })
+	}
+	if found != int(m.Rows()) {
+		t.Errorf("%d of %d rows found", found, m.Rows())
+	}
+}
+
 func TestItem40ReadersBesideAWriter(t *testing.T) {
 	const n, readers = 100_000, 8
 	s := newSchema(t, 1, schema.Column{Name: "k", Type: schema.Int64}, schema.Column{Name: "a", Type: schema.Int64, Nullable: true},

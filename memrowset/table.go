@@ -25,7 +25,10 @@ type table struct {
 	mem  *atomic.Int64
 
 	places atomic.Pointer[[]atomic.Uint64]
-	rows   int // only the appender uses it
+
+	// Only the appender uses these.
+	rows   int
+	expect int // rows that will come, as far as one knows
 }
 
 func newTable(keys *bytesStore, mem *atomic.Int64) *table {
@@ -83,11 +86,21 @@ func warm(places []atomic.Uint64, hashes []uint64, which []int32) {
 	}
 }
 
+// warmPicked is warm for picked keys.
+func warmPicked(places []atomic.Uint64, hashes []uint64, p pick) {
+	for i := range p.n {
+		places[start(tag(hashes[p.row(i)]), len(places))].Load()
+	}
+}
+
 // add puts the picked keys, which are stored already, at rows at, at+1 and so on. It
 // stops at a key that is there and returns false.
 func (t *table) add(keys *rowset.Keys, p pick, at int) bool {
 	places, hashes := t.reserve(t.rows+p.n), keys.Hashes()
 	for i := range p.n {
+		if i%warmKeys == 0 {
+			warmPicked(places, hashes, p.part(i, min(warmKeys, p.n-i)))
+		}
 		k, row := p.row(i), rowset.RowID(at+i)
 		tag := tag(hashes[k])
 		place, _, found := t.search(places, keys.At(k), tag, row)
@@ -100,11 +113,15 @@ func (t *table) add(keys *rowset.Keys, p pick, at int) bool {
 	return true
 }
 
-// reserve makes room for n rows.
+// reserve makes room for n rows, or for all that are expected once an eighth of them is
+// there: making the table larger in steps costs a third of filling it.
 func (t *table) reserve(n int) []atomic.Uint64 {
 	old := *t.places.Load()
 	if 3*n <= 2*len(old) {
 		return old
+	}
+	if n >= t.expect/8 {
+		n = max(n, t.expect)
 	}
 	places := make([]atomic.Uint64, max(firstPlaces, 1<<bits.Len(uint(3*n/2))))
 	for i := range old {

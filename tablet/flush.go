@@ -20,11 +20,13 @@ func (t *Tablet) Rotate() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := *t.stores.Load()
-	if s.active.Rows() == 0 {
+	rows := s.active.Rows()
+	if rows == 0 {
 		return false
 	}
 	s.rotated = append(slices.Clone(s.rotated), s.active)
 	s.active = t.newMemRowSet()
+	s.active.Expect(rows)
 	t.stores.Store(&s)
 	return true
 }
