@@ -2,7 +2,9 @@ package encoding
 
 import (
 	"encoding/binary"
+	"iter"
 	"math"
+	"math/bits"
 
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
@@ -12,10 +14,13 @@ import (
 // Floating-point numbers that were decimals are stored as integers, after Afroozeh,
 // Kuffo and Boncz, "ALP: Adaptive Lossless floating-Point Compression" (SIGMOD 2023): v is
 // stored as n = round(v * 10^e * 10^-f) where n * 10^f * 10^-e gives v back bit for bit,
-// with one e and f for a page; values for which it does not are exceptions.
+// with one e and f for a page; values for which it does not are exceptions. Numbers on a
+// binary grid, as those of converters and of most random generators are, are stored
+// likewise as n = v * 2^k.
 
 const (
 	maxExponent    = 18
+	binaryScale    = 255 // in the place of e: f is k
 	decimalSamples = 64
 )
 
@@ -28,13 +33,24 @@ func powersOfTen() (pow, inv [maxExponent + 1]float64) {
 	return pow, inv
 }
 
-// decimalScale is the e and f of a page.
-type decimalScale struct{ e, f int }
+// decimalScale is the e and f of a page and what they stand for.
+type decimalScale struct {
+	e, f     byte
+	in, over float64 // a value times both, one after the other, is its integer, but for rounding
+	up, down float64 // an integer times both is its value
+}
+
+func newScale(e, f byte) decimalScale {
+	if e == binaryScale {
+		return decimalScale{e, f, math.Ldexp(1, int(f)), 1, 1, math.Ldexp(1, -int(f))}
+	}
+	return decimalScale{e, f, pow10[e], inv10[f], pow10[f], inv10[e]}
+}
 
 // toInt returns the integer that stands for v, if one does.
-func (s decimalScale) toInt(v float64) (int64, bool) {
-	const limit = 1 << 51 // numbers below it are rounded exactly
-	x := v * pow10[s.e] * inv10[s.f]
+func (s *decimalScale) toInt(v float64) (int64, bool) {
+	const limit = 1 << 53 // integers up to it are floats
+	x := v * s.in * s.over
 	if !(x > -limit && x < limit) {
 		return 0, false
 	}
@@ -42,10 +58,10 @@ func (s decimalScale) toInt(v float64) (int64, bool) {
 	return n, math.Float64bits(s.toFloat(n)) == math.Float64bits(v)
 }
 
-func (s decimalScale) toFloat(n int64) float64 { return float64(n) * pow10[s.f] * inv10[s.e] }
+func (s *decimalScale) toFloat(n int64) float64 { return float64(n) * s.up * s.down }
 
 // toInt32 is toInt for a number that is stored in 32 bits.
-func (s decimalScale) toInt32(v float32) (int64, bool) {
+func (s *decimalScale) toInt32(v float32) (int64, bool) {
 	n, _ := s.toInt(float64(v))
 	return n, math.Float32bits(float32(s.toFloat(n))) == math.Float32bits(v)
 }
@@ -58,11 +74,19 @@ type decimalWriter struct {
 	places []int // of exceptions
 }
 
-func (w *decimalWriter) toInt(raw []byte, s decimalScale) (int64, bool) {
+func (w *decimalWriter) toInt(raw []byte, s *decimalScale) (int64, bool) {
 	if w.width == 4 {
 		return s.toInt32(math.Float32frombits(binary.LittleEndian.Uint32(raw)))
 	}
 	return s.toInt(math.Float64frombits(binary.LittleEndian.Uint64(raw)))
+}
+
+// value returns the number at the beginning of raw.
+func (w *decimalWriter) value(raw []byte) float64 {
+	if w.width == 4 {
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(raw)))
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(raw))
 }
 
 // find sets scale, ints and places, and reports false when more than one in ten is an
@@ -72,7 +96,7 @@ func (w *decimalWriter) find(raw []byte, width int) bool {
 	w.scale = w.pick(raw)
 	last := int64(0)
 	for at := 0; at < len(raw); at += width {
-		n, ok := w.toInt(raw[at:], w.scale)
+		n, ok := w.toInt(raw[at:], &w.scale)
 		if !ok {
 			n = last
 			if w.places = append(w.places, at/width); len(w.places)*width*10 > len(raw) {
@@ -88,24 +112,62 @@ func (w *decimalWriter) find(raw []byte, width int) bool {
 // pick chooses the scale that takes the fewest bits for a sample.
 func (w *decimalWriter) pick(raw []byte) (best decimalScale) {
 	least := math.MaxInt
-	for e := range maxExponent + 1 {
-		for f := range e + 1 {
-			s := decimalScale{e, f}
-			if bits := w.cost(raw, s, least); bits < least {
-				best, least = s, bits
-			}
+	try := func(s decimalScale) {
+		if cost := w.cost(raw, &s, least); cost < least {
+			best, least = s, cost
 		}
+	}
+	for e := range byte(maxExponent + 1) {
+		for f := range e + 1 {
+			try(newScale(e, f))
+		}
+	}
+	if k := w.grid(raw); k <= math.MaxUint8 {
+		try(newScale(binaryScale, byte(k)))
 	}
 	return best
 }
 
+// grid returns the least k for which v * 2^k is an integer for every v of a sample.
+func (w *decimalWriter) grid(raw []byte) (k int) {
+	for i := range w.samples(raw) {
+		k = max(k, fractionBits(w.value(raw[i*w.width:])))
+	}
+	return k
+}
+
+// samples yields places spread over a page, at distances that no period in it shares.
+func (w *decimalWriter) samples(raw []byte) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		n := uint64(len(raw) / w.width)
+		step := max(1, n/decimalSamples)
+		for i, k := uint64(0), uint64(0); i < n; i, k = i+step, k+1 {
+			scattered := k * 0x9e3779b97f4a7c15 >> 32 * step >> 32
+			if !yield(int(min(i+scattered, n-1))) {
+				return
+			}
+		}
+	}
+}
+
+// fractionBits returns the digits of v behind the binary point.
+func fractionBits(v float64) int {
+	word := math.Float64bits(v)
+	mantissa, exponent := word&(1<<52-1), int(word>>52&0x7ff)
+	switch {
+	case exponent == 0 || exponent == 0x7ff: // 0, and what no grid has
+		return 0
+	case mantissa == 0:
+		return max(1023-exponent, 0)
+	}
+	return max(1023+52-exponent-bits.TrailingZeros64(mantissa), 0)
+}
+
 // cost returns the bits of a sample, or a number at or above limit.
-func (w *decimalWriter) cost(raw []byte, s decimalScale, limit int) int {
-	n := len(raw) / w.width
-	step := max(1, n/decimalSamples)
+func (w *decimalWriter) cost(raw []byte, s *decimalScale, limit int) int {
 	exceptions, samples := 0, 0
 	lo, hi := int64(math.MaxInt64), int64(math.MinInt64)
-	for i := 0; i < n; i += step {
+	for i := range w.samples(raw) {
 		samples++
 		v, ok := w.toInt(raw[i*w.width:], s)
 		if ok {
@@ -123,7 +185,7 @@ func (w *decimalWriter) cost(raw []byte, s decimalScale, limit int) int {
 // append appends a DECIMAL block of the values that find was given.
 func (w *decimalWriter) append(dst []byte, n *numberWriter, raw []byte, ordinal uint32, planes bool) []byte {
 	dst = appendShortHeader(dst, len(w.ints), ordinal)
-	dst = append(dst, byte(w.scale.e), byte(w.scale.f))
+	dst = append(dst, w.scale.e, w.scale.f)
 	dst = binary.AppendUvarint(dst, uint64(len(w.places)))
 	next := 0
 	for _, at := range w.places {
@@ -163,10 +225,10 @@ func (d *decoder) decimal(dst *vector.Vector, block []byte) (Header, error) {
 
 // cutDecimal returns what precedes the numbers of a block of n values, and those.
 func cutDecimal(src []byte, n uint64, width int) (s decimalScale, exceptions, rest []byte, err error) {
-	if len(src) < 2 || src[0] > maxExponent || src[1] > src[0] {
+	if len(src) < 2 || src[0] != binaryScale && (src[0] > maxExponent || src[1] > src[0]) {
 		return s, nil, nil, vfs.Corruptf("decimals without a scale")
 	}
-	s = decimalScale{int(src[0]), int(src[1])}
+	s = newScale(src[0], src[1])
 	exceptions, rest, err = cutExceptions(src[2:], n, width)
 	return s, exceptions, rest, err
 }
@@ -176,9 +238,8 @@ func decimal64(out []uint64, src []byte, s decimalScale) error {
 	if err := decodeAll(out, src); err != nil {
 		return err
 	}
-	up, down := pow10[s.f], inv10[s.e]
 	for i, n := range out {
-		out[i] = math.Float64bits(float64(int64(n)) * up * down)
+		out[i] = math.Float64bits(s.toFloat(int64(n)))
 	}
 	return nil
 }

@@ -95,6 +95,17 @@ func shapes(kind schema.Kind, n int, nullable bool) map[string]*vector.Vector {
 		})
 	case schema.KindFloat64:
 		add("decimals", func(i int) schema.Value { return schema.Float64Value(float64(i%5000) / 100) })
+		add("grid", func(i int) schema.Value {
+			return schema.Float64Value(float64(hashFixed([]byte{byte(i)})>>40) / (1 << 24))
+		})
+		add("fine grid", func(i int) schema.Value { return schema.Float64Value(math.Ldexp(float64(i%4000-2000), -255)) })
+		add("too fine a grid", func(i int) schema.Value { return schema.Float64Value(math.Ldexp(float64(2*(i%4000)+1), -256)) })
+		add("some on a grid", func(i int) schema.Value {
+			if i%20 == 7 {
+				return schema.Float64Value([]float64{math.NaN(), math.Inf(-1), math.Copysign(0, -1), math.Pi, 5e-324, math.MaxFloat64}[i/20%6])
+			}
+			return schema.Float64Value(float64(i%5000) / 1024)
+		})
 		add("some decimals", func(i int) schema.Value {
 			if i%20 == 3 {
 				return schema.Float64Value(r.Float64())
@@ -245,6 +256,9 @@ func TestChosenEncodings(t *testing.T) {
 		{"random", numbers(func(int) int64 { return int64(r.Uint64()) }), schema.EncodingPlain, schema.CompressionNone, 8*n + 16},
 		{"few large ones", numbers(func(i int) int64 { return int64(hashFixed([]byte{byte(r.IntN(16))})) << 30 }), schema.EncodingDistinct, schema.CompressionNone, n/2 + 400},
 		{"cents", floats(func(int) float64 { return float64(r.IntN(4096)) / 100 }), schema.EncodingDecimal, schema.CompressionNone, n*12/8 + 300},
+		{"quarters", floats(func(int) float64 { return float64(r.IntN(4096))/4 - 300 }), schema.EncodingDecimal, schema.CompressionNone, n*12/8 + 300},
+		{"converter", floats(func(int) float64 { return float64(r.IntN(1<<16)) / (1 << 16) }), schema.EncodingDecimal, schema.CompressionNone, n*16/8 + 300},
+		{"random below one", floats(func(int) float64 { return r.Float64() }), schema.EncodingDecimal, schema.CompressionNone, n*53/8 + 300},
 		{"few floats", floats(func(int) float64 { return math.Sqrt(float64(r.IntN(16))) }), schema.EncodingDistinct, schema.CompressionNone, n/2 + 400},
 		{"words", texts(n, func(int) string { return fmt.Sprint("host ", r.IntN(64)) }), schema.EncodingCodes, schema.CompressionNone, n*6/8 + 300},
 		{"lines", texts(2000, func(i int) string { return fmt.Sprintf("%d: the quick brown fox %d", r.IntN(100), r.IntN(1e6)) }),
@@ -269,7 +283,7 @@ func TestPagesThatAreDecodedWholeAreSmall(t *testing.T) {
 	digits, random := vector.New(schema.KindBytes, 0), vector.New(schema.KindFloat64, n)
 	same, small := vector.New(schema.KindBytes, 0), vector.New(schema.KindInt64, n)
 	for i := range n {
-		vector.AppendFixed(random, r.Float64())
+		vector.AppendFixed(random, r.NormFloat64())
 		vector.AppendFixed(small, r.Int64N(1000))
 		if i < n/10 {
 			if err := digits.AppendBytes(fmt.Appendf(nil, "%d;%d;%d;%d;%d", r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64(), i)); err != nil {
@@ -447,7 +461,8 @@ func TestGoldenPages(t *testing.T) {
 		{"shuffle", "67010000 10000000 05000000050000001d0e180808080808", ints(schema.KindInt8, int8(1), 2, 3, -1, 5), way{schema.EncodingShuffle, false, false}, ""},
 		{"distinct", "68010000 15000000 05000000050000000202010800000001000000010d", ints(schema.KindInt64, int64(9), 5, 9, 9, 5), way{schema.EncodingDistinct, false, false}, ""},
 		{"distinct wide", "68010000 1e000000 020000000500000001020000000000000000000000000000000100000000", ints(schema.KindInt128, schema.Int128{Lo: 2}, schema.Int128{Lo: 2}), way{schema.EncodingDistinct, false, false}, ""},
-		{"decimal", "69010000 1c000000 0b000000050000000200010a000000000000f07f7dfa010000010006", ints(schema.KindFloat64, repeat(9, 1.25, 2.5, math.Inf(1))...), way{schema.EncodingDecimal, false, false}, ""},
+		{"decimal, binary", "69010000 11000000 0400000005000000ff02000102000002e4", ints(schema.KindFloat64, 0.25, 0.5, 0.75, 1.0), way{schema.EncodingDecimal, false, false}, ""},
+		{"decimal", "69010000 1c000000 0b000000050000000100010a000000000000f07f7efa010000010006", ints(schema.KindFloat64, repeat(9, 12.5, 25.1, math.Inf(1))...), way{schema.EncodingDecimal, false, false}, ""},
 		{"codes", "6a010000 0f000000 040000000500000001010000000102", strs("red", "green", "red", "red"), way{schema.EncodingCodes, false, false}, "6b010000 16000000 0200000000000000080206010001726564677265656e"},
 		{"text", "6b010000 14000000 04000000050000000501000000024d6162636465", strs("a", "bcd", "", "e"), way{schema.EncodingText, false, false}, "6b010000 14000000 04000000000000000501000000024d6162636465"},
 	} {
