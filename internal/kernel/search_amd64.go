@@ -4,7 +4,7 @@
 
 package kernel
 
-// candidates64 sets the bits of 64 places a word where first stands and last gap bytes further on.
+// candidates64 sets the bits of 64 places a word where x stands, y so many bytes further on and z as well.
 //
 //go:noescape
-func candidates64(data *uint8, words int, gap int, first uint64, last uint64, out *uint64)
+func candidates64(data *uint8, words int, toY int, toZ int, x uint64, y uint64, z uint64, out *uint64)

@@ -2,34 +2,42 @@
 
 //go:build amd64 && !purego
 
-// func candidates64(data *uint8, words int, gap int, first uint64, last uint64, out *uint64)
+// func candidates64(data *uint8, words int, toY int, toZ int, x uint64, y uint64, z uint64, out *uint64)
 // Requires: AVX, AVX2
-TEXT ·candidates64(SB), $0-48
+TEXT ·candidates64(SB), $0-64
 	MOVQ         data+0(FP), AX
 	MOVQ         words+8(FP), CX
-	MOVQ         gap+16(FP), DX
-	MOVQ         out+40(FP), BX
-	MOVQ         first+24(FP), SI
-	VMOVQ        SI, X0
+	MOVQ         toY+16(FP), DX
+	MOVQ         toZ+24(FP), BX
+	MOVQ         out+56(FP), SI
+	MOVQ         x+32(FP), DI
+	VMOVQ        DI, X0
 	VPBROADCASTB X0, Y0
-	MOVQ         last+32(FP), SI
-	VMOVQ        SI, X1
+	MOVQ         y+40(FP), DI
+	VMOVQ        DI, X1
 	VPBROADCASTB X1, Y1
+	MOVQ         z+48(FP), DI
+	VMOVQ        DI, X2
+	VPBROADCASTB X2, Y2
 
 word:
-	VPCMPEQB  (AX), Y0, Y2
-	VPCMPEQB  (AX)(DX*1), Y1, Y3
-	VPAND     Y3, Y2, Y2
-	VPMOVMSKB Y2, SI
-	VPCMPEQB  32(AX), Y0, Y2
-	VPCMPEQB  32(AX)(DX*1), Y1, Y3
-	VPAND     Y3, Y2, Y2
-	VPMOVMSKB Y2, DI
-	SHLQ      $0x20, DI
-	ORQ       DI, SI
-	MOVQ      SI, (BX)
+	VPCMPEQB  (AX), Y0, Y3
+	VPCMPEQB  (AX)(DX*1), Y1, Y4
+	VPCMPEQB  (AX)(BX*1), Y2, Y5
+	VPAND     Y4, Y3, Y3
+	VPAND     Y5, Y3, Y3
+	VPMOVMSKB Y3, DI
+	VPCMPEQB  32(AX), Y0, Y3
+	VPCMPEQB  32(AX)(DX*1), Y1, Y4
+	VPCMPEQB  32(AX)(BX*1), Y2, Y5
+	VPAND     Y4, Y3, Y3
+	VPAND     Y5, Y3, Y3
+	VPMOVMSKB Y3, R8
+	SHLQ      $0x20, R8
+	ORQ       R8, DI
+	MOVQ      DI, (SI)
 	ADDQ      $0x40, AX
-	ADDQ      $0x08, BX
+	ADDQ      $0x08, SI
 	DECQ      CX
 	JNZ       word
 	VZEROUPPER

@@ -2,18 +2,26 @@
 
 package kernel
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
-// bytesPerText is how many bytes are searched in the time that one text is, more or less.
-const bytesPerText = 128
+// What it takes to look at one text alone, in bytes that are searched meanwhile: so many for each
+// text, and so many for each of its bytes.
+const (
+	bytesPerText = 128
+	bytesPerByte = 4
+)
 
 // fastContains does whole words and returns how many.
 func fastContains(sel []uint64, offsets []int32, data []byte, s string) int {
 	start, end := int(offsets[0]), int(offsets[len(offsets)-1])
-	if !hasAVX2 || ones(sel)*bytesPerText < end-start {
+	if alone := ones(sel) * (bytesPerText + bytesPerByte*(end-start)/max(len(offsets)-1, 1)); !hasAVX2 || alone < end-start {
 		return 0
 	}
 	f := finder{sel: sel, offsets: offsets, data: data[:end:end], s: s, at: start}
+	f.probe = rarest(data[start:end], s)
 	if f.find(data) || f.at >= end {
 		f.flush(len(sel))
 		return len(sel)
@@ -21,6 +29,25 @@ func fastContains(sel []uint64, offsets []int32, data []byte, s string) int {
 	f.seek(int32(f.at))
 	f.flush(f.row / 64)
 	return f.word
+}
+
+// rarest returns the places, ascending, of the three bytes of s that a piece of the data has
+// least of: of digits between separators the ends of s would stand everywhere.
+func rarest(data []byte, s string) (places [3]int) {
+	var seen [256]int
+	for _, b := range data[:min(len(data), 512)] {
+		seen[b]++
+	}
+	order := make([]int, 0, 64)
+	for i := range min(len(s), cap(order)) {
+		order = append(order, i)
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return seen[s[i]] - seen[s[j]] })
+	for i := range places {
+		places[i] = order[min(i, len(order)-1)]
+	}
+	slices.Sort(places[:])
+	return places
 }
 
 // finder searches the texts of a vector as one and assigns what it finds to the text it lies in,
@@ -31,6 +58,7 @@ type finder struct {
 	offsets []int32
 	data    []byte
 	s       string
+	probe   [3]int // places in s of the bytes that are looked for first
 	at      int    // no place below it is of interest any more
 	row     int    // the text that the last place found lies in, or one before
 	count   int    // of texts that contain s
@@ -43,13 +71,14 @@ type finder struct {
 // came to the end.
 func (f *finder) find(data []byte) bool {
 	var places [64]uint64
-	gap, end := len(f.s)-1, len(f.data)
+	p, end := f.probe, len(f.data)
+	x, y, z := uint64(f.s[p[0]]), uint64(f.s[p[1]]), uint64(f.s[p[2]])
 	for base := f.at; base < end; {
-		words := min(len(places), (len(data)-gap-base)/64, (end-base+63)/64)
+		words := min(len(places), (len(data)-p[2]-base)/64, (end-base+63)/64)
 		if words <= 0 {
 			return false
 		}
-		candidates64(&data[base], words, gap, uint64(f.s[0]), uint64(f.s[gap]), &places[0])
+		candidates64(&data[base+p[0]], words, p[1]-p[0], p[2]-p[0], x, y, z, &places[0])
 		f.visitAll(base, places[:words])
 		base += 64 * words
 		f.at = max(f.at, base)
@@ -109,23 +138,23 @@ func (f *finder) flush(word int) {
 	}
 }
 
-// visitAll looks at the places of set bits, the first of which is base: there the first and the last
-// byte of s stand.
+// visitAll looks at the places of set bits, the first of which is base: from there on three bytes of
+// s stand where they should.
 func (f *finder) visitAll(base int, places []uint64) {
 	n := len(f.s)
-	for i := f.at - base; i < 64*len(places); i = f.at - base {
-		w := places[i>>6] >> (i & 63)
-		if w == 0 {
-			f.at = base + i&^63 + 64
-			continue
+	for _, w := range places {
+		if skip := f.at - base; skip > 0 {
+			w = w >> skip << skip
 		}
-		at := base + i + bits.TrailingZeros64(w)
-		if at+n > len(f.data) {
-			return
+		for ; w != 0; w &= w - 1 {
+			at := base + bits.TrailingZeros64(w)
+			if at+n > len(f.data) {
+				return
+			}
+			if at >= f.at && string(f.data[at:at+n]) == f.s {
+				f.found(at)
+			}
 		}
-		f.at = at + 1
-		if n <= 2 || string(f.data[at+1:at+n-1]) == f.s[1:n-1] {
-			f.found(at)
-		}
+		base += 64
 	}
 }

@@ -71,6 +71,7 @@ func FuzzFilterContains(f *testing.F) {
 }
 
 func BenchmarkFilterContains(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 2))
 	offsets, data := []int32{0}, []byte(nil)
 	for i := range benchRows {
 		data = fmt.Appendf(data, "GET /api/v%d/items/%d?host=node-%03d", i%3, i*7919%benchRows, i%200)
@@ -86,6 +87,17 @@ func BenchmarkFilterContains(b *testing.B) {
 		}
 	}
 	for _, s := range []string{"1", "node-17", "/items/12345?", "host", "no such text"} {
+		benchTwins(b, s, benchRows, len(data)/benchRows, filter(FilterContains, s), filter(filterContains, s))
+	}
+	offsets, data = []int32{0}, nil
+	for range benchRows { // long lists of numbers
+		for n := 0; n < 4000; {
+			n += 1 + r.IntN(100)
+			data = fmt.Appendf(data, "%d;", n)
+		}
+		offsets = append(offsets, int32(len(data)))
+	}
+	for _, s := range []string{";317;", ";99"} {
 		benchTwins(b, s, benchRows, len(data)/benchRows, filter(FilterContains, s), filter(filterContains, s))
 	}
 }
