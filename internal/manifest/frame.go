@@ -86,7 +86,7 @@ type parser struct {
 	whole bool               // the snapshot is complete
 	off   int64              // of the next frame
 	snap  int64              // size of the file up to the snapshot's end
-	bare  bool               // the last frame's mark is not there
+	bare  []int64            // slots without their mark; the last one may be that of the last frame
 }
 
 // errIncomplete says that the generation does not count: its snapshot was never synced.
@@ -150,9 +150,10 @@ func (p *parser) mark(off int64) error {
 	for n < len(got) && got[n] == want[n] {
 		n++
 	}
-	if p.bare = n < len(want); !p.bare {
+	if n == len(want) {
 		return nil
 	}
+	p.bare = append(p.bare, off)
 	covered := p.off
 	if f, ok := p.head(p.off); ok {
 		covered = f.end() // its own sync covers the mark; only what proves that counts

@@ -56,9 +56,9 @@ type loaded struct {
 	state      *State
 	end        int64 // offset of the next frame
 	size       int64
-	snapshot   int64 // size of the file up to the snapshot's end
-	dirty      bool  // bytes behind end are not zeroes
-	bare       bool  // the last frame's mark is not there
+	snapshot   int64   // size of the file up to the snapshot's end
+	dirty      bool    // bytes behind end are not zeroes
+	bare       []int64 // slots without their mark
 }
 
 // load reads the highest generation that counts among those in dir, ascending.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"github.com/minikudu/minikudu/internal/binfmt"
@@ -149,6 +150,14 @@ func (m *Manifest) openForWriting(l *loaded, all []uint64) error {
 	if l.dirty {
 		err = writeZeroes(file, l.end, l.size)
 	}
+	gen := seed(l.generation)
+	for _, off := range l.bare {
+		// The last edit may have survived a power cut that the mark before it did not. That mark
+		// must be back before anything proves that the edit is synced.
+		if err == nil && off+slotSize < l.end {
+			_, err = file.WriteAt(appendFrame(nil, gen, off, FrameMark, nil), off)
+		}
+	}
 	if err == nil {
 		err = file.Sync()
 	}
@@ -159,9 +168,9 @@ func (m *Manifest) openForWriting(l *loaded, all []uint64) error {
 		return errors.Join(err, file.Close())
 	}
 	m.apply.file = file
-	if l.bare {
+	if slices.Contains(l.bare, l.end-slotSize) {
 		m.apply.off -= slotSize
-		m.markLocked(seed(l.generation))
+		m.markLocked(gen)
 	}
 	for _, n := range all {
 		if n != l.generation {
