@@ -129,6 +129,14 @@ func (f *deltaFile) MaxTime() mvcc.Timestamp { return f.meta.MaxTime }
 // Touches reports whether some change sets the column.
 func (f *deltaFile) Touches(col int) bool { return f.touched[col] }
 
+// LastSet returns the time of the newest commit in a file that sets the column, 0 for others.
+func (f *deltaFile) LastSet(col int) mvcc.Timestamp {
+	if !f.Touches(col) {
+		return 0
+	}
+	return f.MaxTime()
+}
+
 // HasLife reports whether some change begins or ends a life of a row.
 func (f *deltaFile) HasLife() bool { return f.meta.Deletes > 0 || f.meta.Births > 0 }
 
@@ -400,9 +408,10 @@ func (p *places) between(from, to int) places {
 	return places{rows: p.rows[i:end], times: p.times[i:end]}
 }
 
-// Patch brings the cells of rows [from, to) to the given time; see [delta.Reader].
-func (f *deltaFile) Patch(ctx context.Context, at mvcc.Timestamp, col, from, to int, cells *delta.Overlay) error {
-	if !f.Touches(col) {
+// Patch brings the cells of rows [from, to) through the interval, of an UNDO file back to
+// its upper end; see [delta.Reader].
+func (f *deltaFile) Patch(ctx context.Context, in mvcc.Interval, col, from, to int, cells *delta.Overlay) error {
+	if f.LastSet(col) <= in.Lo {
 		return nil
 	}
 	l, p, err := f.changes(ctx, col)
@@ -411,10 +420,10 @@ func (f *deltaFile) Patch(ctx context.Context, at mvcc.Timestamp, col, from, to 
 	}
 	c := cursor{col: l.cells}
 	defer func() { l.cells.pages.Hit(c.hits) }()
-	if i, end := p.find(from), p.find(to); !f.undo && f.MaxTime() <= at {
+	if i, end := p.find(from), p.find(to); !f.undo && f.MinTime() > in.Lo && f.MaxTime() <= in.Hi {
 		return p.scatter(ctx, i, end, from, &c, cells)
 	} else {
-		return p.pick(ctx, i, end, from, at, f.undo, &c, cells)
+		return p.pick(ctx, i, end, from, in, f.undo, &c, cells)
 	}
 }
 
@@ -434,12 +443,13 @@ func (p *places) scatter(ctx context.Context, i, end, from int, c *cursor, cells
 	return nil
 }
 
-// pick replaces cells by those of the changes [i, end) that say what held at a time.
-func (p *places) pick(ctx context.Context, i, end, from int, at mvcc.Timestamp, undo bool, c *cursor, cells *delta.Overlay) error {
+// pick replaces cells by those of the changes [i, end) that say what held at the end of an
+// interval and did not at its beginning.
+func (p *places) pick(ctx context.Context, i, end, from int, in mvcc.Interval, undo bool, c *cursor, cells *delta.Overlay) error {
 	for i < end {
 		row := int(p.rows[i])
-		chosen, next := p.choose(i, at, undo)
-		if i = next; chosen < 0 {
+		chosen, next := p.choose(i, in.Hi, undo)
+		if i = next; chosen < 0 || p.times[chosen] <= int64(in.Lo) {
 			continue
 		}
 		page, k, err := c.at(ctx, chosen)

@@ -224,7 +224,7 @@ type patcher struct {
 func (p *patcher) patch(ctx context.Context, from, to int, v *vector.Vector) (*vector.Vector, error) {
 	p.cells.Reset(v)
 	for _, d := range p.stores {
-		if err := d.Patch(ctx, p.at, p.col, from, to, &p.cells); err != nil {
+		if err := d.Patch(ctx, mvcc.At(p.at), p.col, from, to, &p.cells); err != nil {
 			return nil, err
 		}
 	}

@@ -370,7 +370,7 @@ func TestItem46DenseChanges(t *testing.T) {
 		for from := 0; from < 30000; from += 100 {
 			base := src.cols[1].Slice(from, from+100)
 			cells.Reset(base)
-			must(t, f.Patch(bg, 5, 1, from, from+100, &cells))
+			must(t, f.Patch(bg, mvcc.At(5), 1, from, from+100, &cells))
 			got, err := cells.Result()
 			must(t, err)
 			changed := from >= 3000 && from < 27000

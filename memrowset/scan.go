@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
@@ -264,7 +265,7 @@ func (s *scan) fill(d *slot, c int) (err error) {
 	if s.walker == nil {
 		s.m.columns[c].view(d, s.start, s.start+s.batch.Rows)
 		d.patched.Reset(&d.vec)
-		err = s.m.deltas.Patch(context.Background(), at, c, s.start, s.start+s.batch.Rows, &d.patched)
+		err = s.m.deltas.Patch(context.Background(), mvcc.At(at), c, s.start, s.start+s.batch.Rows, &d.patched)
 	} else {
 		d.vec.Reset(s.m.schema.Column(c).Kind())
 		err = s.m.columns[c].gather(&d.vec, s.rows)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"sync/atomic"
 	"unsafe"
 
@@ -33,6 +34,7 @@ type MemStore struct {
 	life       atomic.Int64 // deletions and revivals
 	bytes      atomic.Int64
 	updates    []atomic.Int64 // by schema column
+	lastSet    []atomic.Int64 // by schema column: the time of the newest change that sets it
 	unsorted   atomic.Bool    // the rows of some commit do not ascend
 	numNodes   uint32         // of the applier alone; node 0 does not exist
 }
@@ -64,7 +66,7 @@ func (l *list[T]) store(s []T) { l.p.Store(&s) }
 
 // NewMemStore returns an empty store for rows of the given schema.
 func NewMemStore(s *schema.Schema) *MemStore {
-	return &MemStore{schema: s, updates: make([]atomic.Int64, s.Len())}
+	return &MemStore{schema: s, updates: make([]atomic.Int64, s.Len()), lastSet: make([]atomic.Int64, s.Len())}
 }
 
 // Apply adds changes that a commit at ts makes; ts is not below that of an earlier
@@ -92,7 +94,7 @@ func (m *MemStore) Apply(ts mvcc.Timestamp, c *rowset.Changes) error {
 		m.unsorted.Store(true)
 	}
 	m.numCommits.Store(int64(at) + 1)
-	m.count(&own, size)
+	m.count(ts, &own, size)
 	return nil
 }
 
@@ -149,12 +151,13 @@ func (m *MemStore) addNodes(commit uint32, rows []rowset.RowID) uint32 {
 	return first
 }
 
-func (m *MemStore) count(c *rowset.Changes, size int) {
+func (m *MemStore) count(ts mvcc.Timestamp, c *rowset.Changes, size int) {
 	n := int64(len(c.Rows))
 	m.entries.Add(n)
 	m.bytes.Add(int64(size) + 12*n)
 	for _, col := range c.Columns {
 		m.updates[col].Add(n)
+		m.lastSet[col].Store(int64(ts))
 	}
 	switch c.Kind {
 	case rowset.ChangeDel:
@@ -168,6 +171,11 @@ func (m *MemStore) count(c *rowset.Changes, size int) {
 func (m *MemStore) node(n uint32) *node { return &m.nodes.load()[n>>chunkBits][n&(chunkLen-1)] }
 
 func (m *MemStore) commit(i uint32) *commit { return &m.commits.load()[i>>chunkBits][i&(chunkLen-1)] }
+
+// until returns the number of commits up to a time.
+func (m *MemStore) until(at mvcc.Timestamp) int {
+	return sort.Search(int(m.numCommits.Load()), func(i int) bool { return m.commit(uint32(i)).ts > at })
+}
 
 // Bytes returns the memory the store holds.
 func (m *MemStore) Bytes() int64 { return m.bytes.Load() }
@@ -204,6 +212,9 @@ func (m *MemStore) MaxTime() mvcc.Timestamp {
 // Touches reports whether some change sets the column.
 func (m *MemStore) Touches(col int) bool { return m.updates[col].Load() > 0 }
 
+// LastSet returns the time of the newest change that sets the column, 0 when there is none.
+func (m *MemStore) LastSet(col int) mvcc.Timestamp { return mvcc.Timestamp(m.lastSet[col].Load()) }
+
 // HasLife reports whether some change deletes or revives a row.
 func (m *MemStore) HasLife() bool { return m.life.Load() > 0 }
 
@@ -228,12 +239,16 @@ func (m *MemStore) lifeAt(at mvcc.Timestamp, n uint32) (kind rowset.ChangeKind, 
 	return 0, false
 }
 
-// cellAt returns the vector and index of the newest cell of a column in a chain at
-// the given time; nil when the chain does not set it.
-func (m *MemStore) cellAt(at mvcc.Timestamp, col int, n uint32) (*vector.Vector, int) {
+// cellAt returns the vector and index of the newest cell of a column that a chain sets in
+// the interval; nil when it sets none.
+func (m *MemStore) cellAt(in mvcc.Interval, col int, n uint32) (*vector.Vector, int) {
 	for n != 0 {
 		x := m.node(n)
-		if c := m.commit(x.commit); c.ts <= at {
+		c := m.commit(x.commit)
+		if c.ts <= in.Lo {
+			break // and so are the older ones
+		}
+		if c.ts <= in.Hi {
 			if k := slices.Index(c.changes.Columns, col); k >= 0 {
 				return c.changes.Values[k], int(x.cell)
 			}
@@ -287,16 +302,16 @@ func (m *MemStore) TouchedRow(in mvcc.Interval, row rowset.RowID) bool {
 	return false
 }
 
-// Patch brings the cells of rows [from, to) to the given time; see [Reader].
-func (m *MemStore) Patch(_ context.Context, at mvcc.Timestamp, col, from, to int, cells *Overlay) error {
-	if !m.Touches(col) {
+// Patch brings the cells of rows [from, to) through the interval; see [Reader].
+func (m *MemStore) Patch(_ context.Context, in mvcc.Interval, col, from, to int, cells *Overlay) error {
+	if m.LastSet(col) <= in.Lo {
 		return nil
 	}
-	if n := m.numCommits.Load(); !m.unsorted.Load() && n*minRunRows <= m.entries.Load() {
-		return m.patchRuns(at, col, from, to, int(n), cells)
+	if first, n := m.until(in.Lo), m.until(in.Hi); !m.unsorted.Load() && int64(n-first)*minRunRows <= m.entries.Load() {
+		return m.patchRuns(col, from, to, first, n, cells)
 	}
 	var err error
-	b := patchBatch{store: m, at: at, col: col, from: from, cells: cells}
+	b := patchBatch{store: m, in: in, col: col, from: from, cells: cells}
 	m.heads.each(from, to, func(row int, head uint32) bool {
 		b.rows[b.n], b.heads[b.n] = int32(row), head
 		if b.n++; b.n == len(b.rows) {
@@ -310,19 +325,16 @@ func (m *MemStore) Patch(_ context.Context, at mvcc.Timestamp, col, from, to int
 	return err
 }
 
-// minRunRows is the mean number of rows of a commit from which on it is cheaper to look for
-// a range of rows in every commit than to follow the row's chains.
+// minRunRows is the number of changes for each commit of the interval from which on it is
+// cheaper to look for a range of rows in every commit than to follow the rows' chains.
 const minRunRows = 32
 
 // patchRuns is Patch where the rows of every commit ascend: the changes of a range stand
-// together in each of the n commits, and the newest comes last.
-func (m *MemStore) patchRuns(at mvcc.Timestamp, col, from, to, n int, cells *Overlay) error {
-	ends := cells.endsOf(m, from, n)
-	for i := range n {
+// together in each of the commits [first, n), and the newest comes last.
+func (m *MemStore) patchRuns(col, from, to, first, n int, cells *Overlay) error {
+	ends := cells.endsOf(m, from, first, n)
+	for i := first; i < n; i++ {
 		c := m.commit(uint32(i))
-		if c.ts > at {
-			return nil
-		}
 		k := slices.Index(c.changes.Columns, col)
 		if k < 0 {
 			continue
@@ -366,7 +378,7 @@ func int32s(rows []rowset.RowID) []int32 {
 // loaded for another row.
 type patchBatch struct {
 	store *MemStore
-	at    mvcc.Timestamp
+	in    mvcc.Interval
 	col   int
 	from  int
 	cells *Overlay
@@ -393,10 +405,13 @@ func (b *patchBatch) patch() error {
 			k = slices.Index(last.changes.Columns, b.col)
 		}
 		v, cell := (*vector.Vector)(nil), int(x.cell)
-		if last.ts <= b.at && k >= 0 {
+		switch {
+		case last.ts <= b.in.Lo:
+			continue
+		case last.ts <= b.in.Hi && k >= 0:
 			v = last.changes.Values[k]
-		} else {
-			v, cell = b.store.cellAt(b.at, b.col, x.older)
+		default:
+			v, cell = b.store.cellAt(b.in, b.col, x.older)
 		}
 		if v == nil {
 			continue
@@ -410,7 +425,7 @@ func (b *patchBatch) patch() error {
 
 // PatchRow appends the row's cell at the given time, if the store has one; see [Reader].
 func (m *MemStore) PatchRow(_ context.Context, at mvcc.Timestamp, col, row int, dst *vector.Vector) (bool, error) {
-	cells, i := m.cellAt(at, col, m.heads.of(rowset.RowID(row)))
+	cells, i := m.cellAt(mvcc.At(at), col, m.heads.of(rowset.RowID(row)))
 	if cells == nil {
 		return false, nil
 	}
@@ -511,7 +526,7 @@ func (m *MemStore) PatchRows(at mvcc.Timestamp, col int, rows []rowset.RowID, ce
 		return nil
 	}
 	for k, row := range rows {
-		if v, i := m.cellAt(at, col, m.heads.of(row)); v != nil {
+		if v, i := m.cellAt(mvcc.At(at), col, m.heads.of(row)); v != nil {
 			if err := cells.Set(k, v, i); err != nil {
 				return err
 			}

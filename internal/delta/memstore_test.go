@@ -109,8 +109,13 @@ func step(r *rapid.T, m *MemStore, s *model, ts mvcc.Timestamp) {
 
 // patched returns the cells of rows [from, to) at a time, v being those before.
 func patched(m *MemStore, at mvcc.Timestamp, col, from, to int, v *vector.Vector, cells *Overlay) (*vector.Vector, error) {
+	return patchedIn(m, mvcc.At(at), col, from, to, v, cells)
+}
+
+// patchedIn is patched for cells that are those at the lower end of an interval.
+func patchedIn(m *MemStore, in mvcc.Interval, col, from, to int, v *vector.Vector, cells *Overlay) (*vector.Vector, error) {
 	cells.Reset(v)
-	if err := m.Patch(bg, at, col, from, to, cells); err != nil {
+	if err := m.Patch(bg, in, col, from, to, cells); err != nil {
 		return nil, err
 	}
 	return cells.Result()
@@ -138,7 +143,43 @@ func TestMemStoreModel(t *testing.T) {
 		from := rapid.IntRange(0, modelRows-1).Draw(r, "from")
 		to := rapid.IntRange(from+1, modelRows).Draw(r, "to")
 		checkAt(r, m, states[k], times[k], from, to, bases)
+		for earlier := range k {
+			checkIn(r, m, mvcc.Interval{Lo: times[earlier], Hi: times[k]}, from, to, bases)
+		}
 	})
+}
+
+// checkIn compares cells that are brought to a time at once and in two steps.
+func checkIn(r *rapid.T, m *MemStore, in mvcc.Interval, from, to int, bases []*vector.Vector) {
+	for col := 1; col <= 2; col++ {
+		want, err := patched(m, in.Hi, col, from, to, bases[col].Slice(from, to), new(Overlay))
+		if err != nil {
+			r.Fatal(err)
+		}
+		first, err := patched(m, in.Lo, col, from, to, bases[col].Slice(from, to), new(Overlay))
+		if err != nil {
+			r.Fatal(err)
+		}
+		got, err := patchedIn(m, in, col, from, to, first, new(Overlay))
+		if err != nil {
+			r.Fatal(err)
+		}
+		if m.LastSet(col) <= in.Lo && got != first {
+			r.Fatalf("column %d was copied although nothing set it in %v", col, in)
+		}
+		if !equal(got, want) {
+			r.Fatalf("column %d differs when brought through %v", col, in)
+		}
+	}
+}
+
+func equal(a, b *vector.Vector) bool {
+	for i := range a.Len() {
+		if a.Value(i) != b.Value(i) {
+			return false
+		}
+	}
+	return a.Len() == b.Len()
 }
 
 func checkAt(r *rapid.T, m *MemStore, s *model, at mvcc.Timestamp, from, to int, bases []*vector.Vector) {
@@ -303,7 +344,7 @@ func TestPatchRunsAgreesWithChains(t *testing.T) {
 			r.Skip("not patched run by run")
 		}
 		at := rapid.IntRange(0, len(want)-1).Draw(r, "time")
-		var cells Overlay
+		var cells, inTwo Overlay
 		for from := 0; from < rows; {
 			to := min(rows, from+rapid.SampledFrom([]int{1, 500, 5000}).Draw(r, "length"))
 			if rapid.IntRange(0, 4).Draw(r, "jump") == 0 {
@@ -312,6 +353,14 @@ func TestPatchRunsAgreesWithChains(t *testing.T) {
 			got, err := patched(m, mvcc.Timestamp(at+1), 1, from, to, base.Slice(from, to), &cells)
 			if err != nil {
 				r.Fatal(err)
+			}
+			in := mvcc.Interval{Lo: mvcc.Timestamp(rapid.IntRange(0, at).Draw(r, "since")), Hi: mvcc.Timestamp(at + 1)}
+			first, err := patched(m, in.Lo, 1, from, to, base.Slice(from, to), new(Overlay))
+			if err != nil {
+				r.Fatal(err)
+			}
+			if two, err := patchedIn(m, in, 1, from, to, first, &inTwo); err != nil || !equal(two, got) {
+				r.Fatalf("rows from %d differ when brought through %v: %v", from, in, err)
 			}
 			for i, x := range got.Int64s() {
 				v, ok := want[at][from+i]

@@ -28,8 +28,8 @@ type runEnds struct {
 	ends []int32 // by commit; -1 for not known
 }
 
-// endsOf returns the places at which the rows from one on begin in the first n commits.
-func (o *Overlay) endsOf(m *MemStore, from, n int) []int32 {
+// endsOf returns the places at which the rows from one on begin in the commits [first, n).
+func (o *Overlay) endsOf(m *MemStore, from, first, n int) []int32 {
 	r := o.ends[m]
 	if r == nil {
 		r = &runEnds{row: -1}
@@ -45,8 +45,10 @@ func (o *Overlay) endsOf(m *MemStore, from, n int) []int32 {
 	for len(r.ends) < n {
 		r.ends = append(r.ends, -1)
 	}
-	for i := known; i < n; i++ {
-		r.ends[i] = -1
+	for i := range r.ends {
+		if i < first || i >= known {
+			r.ends[i] = -1
+		}
 	}
 	r.row = -1 // until they are read to the end
 	return r.ends

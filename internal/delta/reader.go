@@ -16,6 +16,8 @@ type Reader interface {
 	MaxTime() mvcc.Timestamp
 	// Touches reports whether some change sets the schema column.
 	Touches(col int) bool
+	// LastSet returns a time after which no change sets the column, 0 when none does.
+	LastSet(col int) mvcc.Timestamp
 	// HasLife reports whether some change deletes or revives a row.
 	HasLife() bool
 	// Changed reports whether some change may set the column in a row of [from, to).
@@ -23,9 +25,9 @@ type Reader interface {
 	// ApplyLife clears from live the rows that are deleted at the given time, and sets
 	// those that are revived; bit i is row from+i.
 	ApplyLife(ctx context.Context, at mvcc.Timestamp, from, to int, live vector.Bitmap) error
-	// Patch brings the cells of a column for rows [from, to), those of the overlay, to the
-	// given time.
-	Patch(ctx context.Context, at mvcc.Timestamp, col, from, to int, cells *Overlay) error
+	// Patch brings the cells of a column for rows [from, to), those of the overlay, from the
+	// lower end of the interval to the upper one. A lower end of 0 is before any change.
+	Patch(ctx context.Context, in mvcc.Interval, col, from, to int, cells *Overlay) error
 	// PatchRow appends the row's cell at the given time to dst if the store has a change
 	// of it, and reports whether it did.
 	PatchRow(ctx context.Context, at mvcc.Timestamp, col, row int, dst *vector.Vector) (bool, error)
