@@ -216,7 +216,12 @@ func BenchmarkRandomUpdates(b *testing.B) {
 // update sets the count of n random rows and returns the time of the commits.
 func (w *narrowRows) update(b *testing.B, db *minikudu.DB, tab *minikudu.Table, n, batch int) (took time.Duration) {
 	b.Helper()
-	r := rand.New(rand.NewPCG(7, 8))
+	return w.updateFrom(rand.New(rand.NewPCG(7, 8)), b, db, tab, n, batch)
+}
+
+// updateFrom is update with the rows that r draws.
+func (w *narrowRows) updateFrom(r *rand.Rand, b *testing.B, db *minikudu.DB, tab *minikudu.Table, n, batch int) (took time.Duration) {
+	b.Helper()
 	for from := 0; from < n; from += batch {
 		ids, counts := make([]int64, batch), make([]int64, batch)
 		for i := range ids {

@@ -81,7 +81,7 @@ func (n *Snapshot) newColumn(col int) *scanColumn {
 	s := n.set
 	def := s.env.Schema.Column(col)
 	return &scanColumn{cursor: cursor{col: s.columns[col], once: true}, constant: readDefault(def), kind: def.Kind(),
-		patches: patcher{stores: n.stores, at: n.at, col: col}}
+		patches: newPatcher(n.stores, n.at, col, 0, 0)}
 }
 
 // view returns the cells of rows [from, to) of a column.

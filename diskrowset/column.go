@@ -38,6 +38,8 @@ type columnData struct {
 	index  *cfile.PageIndex
 	slots  []cache.Slot[cache.Page]
 	keys   *runs // one run per page, with a value index
+
+	patched atomic.Pointer[[]patchedPlace] // of pages with changes applied; nil before the first
 }
 
 // open returns the column's footer and indexes.
@@ -211,6 +213,11 @@ func (c *column) readPage(ctx context.Context, d *columnData, p int) (*vector.Ve
 func (c *column) forget() {
 	if d := c.data.Load(); d != nil {
 		c.pages.Forget(d.slots)
+		if s := d.patched.Load(); s != nil {
+			for i := range *s {
+				c.pages.Forget((*s)[i].slot[:])
+			}
+		}
 	}
 }
 
@@ -222,7 +229,8 @@ func (c *column) damage(err error) error {
 // zero cursor with its column set is ready.
 type cursor struct {
 	col        *column
-	once       bool // reads every page once and leaves the cache as it is
+	once       bool     // reads every page once and leaves the cache as it is
+	patches    *patcher // of changed cells; nil: pages are as they are stored
 	data       *columnData
 	page       int
 	start, end int            // rows of page; start == end before the first seek
@@ -253,17 +261,25 @@ func (c *cursor) seek(ctx context.Context, row int) error {
 	if err := c.open(ctx); err != nil {
 		return err
 	}
-	p, read := c.data.index.PageOf(int64(row)), c.col.page
-	if c.once {
-		read = c.col.pageOnce
-	}
-	v, from, err := read(ctx, c.data, p)
+	p := c.data.index.PageOf(int64(row))
+	v, from, err := c.readPage(ctx, p)
 	if err != nil {
 		return err
 	}
 	c.cells = v
 	c.moved(p, from)
 	return nil
+}
+
+// readPage returns page p.
+func (c *cursor) readPage(ctx context.Context, p int) (*vector.Vector, origin, error) {
+	switch {
+	case c.once:
+		return c.col.pageOnce(ctx, c.data, p)
+	case c.patches != nil:
+		return c.patches.page(ctx, c.col, c.data, p)
+	}
+	return c.col.page(ctx, c.data, p)
 }
 
 // moved notes that page p is the present one, and where it came from.

@@ -213,24 +213,6 @@ func applyLife(ctx context.Context, stores []delta.Reader, at mvcc.Timestamp, fr
 	return nil
 }
 
-// patcher applies changes to the cells of one column of a scan.
-type patcher struct {
-	stores []delta.Reader
-	at     mvcc.Timestamp
-	col    int
-	cells  delta.Overlay
-}
-
-func (p *patcher) patch(ctx context.Context, from, to int, v *vector.Vector) (*vector.Vector, error) {
-	p.cells.Reset(v)
-	for _, d := range p.stores {
-		if err := d.Patch(ctx, mvcc.At(p.at), p.col, from, to, &p.cells); err != nil {
-			return nil, err
-		}
-	}
-	return p.cells.Result()
-}
-
 // patchRow appends the newest cell of a row to dst, if a change set it.
 func (d *deltas) patchRow(ctx context.Context, at mvcc.Timestamp, col, row int, dst *vector.Vector) (bool, error) {
 	for i := len(d.stores) - 1; i >= 0; i-- {

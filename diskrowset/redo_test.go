@@ -259,6 +259,9 @@ func TestItem48ChangesModel(t *testing.T) {
 					s = st.open(meta)
 				}
 			}
+			if rapid.IntRange(0, 3).Draw(rt, "look") == 0 {
+				h.check(rt, s, mvcc.Timestamp(rapid.IntRange(max(1000, int(h.now)-3), int(h.now)+1).Draw(rt, "present")))
+			}
 		}
 		for range 3 {
 			h.check(rt, s, mvcc.Timestamp(rapid.IntRange(1000, int(h.now)+1).Draw(rt, "snapshot")))

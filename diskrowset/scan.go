@@ -187,7 +187,9 @@ func (it *iterator) column(col int) *scanColumn {
 	c := it.bySchema[col]
 	if c == nil {
 		c = newScanColumn(it.set, col, it.spec)
-		c.patches = patcher{stores: it.deltas, at: it.spec.Time.Hi, col: col}
+		if c.patches = newPatcher(it.deltas, it.spec.Time.Hi, col, it.lo, it.hi); len(c.patches.stores) > 0 {
+			c.cursor.patches = &c.patches
+		}
 		it.bySchema[col] = c
 		it.columns = append(it.columns, c)
 	}

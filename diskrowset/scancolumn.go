@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/minikudu/minikudu/cfile"
+	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
@@ -23,6 +24,7 @@ type scanColumn struct {
 
 	patches patcher        // changes of the cells
 	batch   *vector.Vector // cells of the batch being filled, nil until needed
+	since   mvcc.Timestamp // changes after this are still to be applied to some of them
 	scratch *vector.Vector // cells of a batch that lies in several pages
 	hint    int            // page looked up last
 
@@ -130,9 +132,12 @@ func (c *scanColumn) view(ctx context.Context, from, to int) (*vector.Vector, er
 	if c.batch != nil {
 		return c.batch, nil
 	}
+	if c.since = c.patches.at; c.col == nil {
+		c.since = 0
+	}
 	v, err := c.read(ctx, from, to)
-	if err == nil && len(c.patches.stores) > 0 {
-		v, err = c.patches.patch(ctx, from, to, v)
+	if err == nil && c.since < c.patches.at {
+		v, err = c.patches.patch(ctx, c.since, from, to, v) // to apply a change twice does no harm
 	}
 	if err != nil {
 		return nil, err
@@ -141,6 +146,7 @@ func (c *scanColumn) view(ctx context.Context, from, to int) (*vector.Vector, er
 	return v, nil
 }
 
+// read returns the cells of rows [from, to) with changes up to since.
 func (c *scanColumn) read(ctx context.Context, from, to int) (*vector.Vector, error) {
 	if c.col == nil {
 		return c.constants(to - from)
@@ -161,6 +167,7 @@ func (c *scanColumn) read(ctx context.Context, from, to int) (*vector.Vector, er
 // need is cursor.at that notes and counts the page as loaded.
 func (c *scanColumn) need(ctx context.Context, row int) (*vector.Vector, int, error) {
 	page, at, err := c.at(ctx, row)
+	c.since = min(c.since, c.patches.since)
 	if err == nil && !c.loaded.Get(c.page) {
 		c.loaded.Set(c.page)
 		c.count()

@@ -155,9 +155,15 @@ func (h *heads) partOf(g int) *part {
 // any reports whether a row may have changed in one of the groups that rows [from, to) lie
 // in.
 func (h *heads) any(from, to int) bool {
-	last := min((to-1)/groupRows, h.rows()/groupRows-1)
+	parts := h.parts.load()
+	last := min((to-1)/groupRows, len(parts)*partGroups-1)
 	for g := from / groupRows; g <= last; g++ {
-		if h.group(g) != 0 {
+		p := parts[g/partGroups]
+		if p == nil {
+			g |= partGroups - 1 // to the part's last group
+			continue
+		}
+		if p[g%partGroups].Load() != 0 {
 			return true
 		}
 	}

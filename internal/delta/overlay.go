@@ -120,6 +120,17 @@ func (o *Overlay) Scatter(rows []int32, first int, src *vector.Vector, at int) e
 	return nil
 }
 
+// Take is Result for a caller that keeps the cells.
+func (o *Overlay) Take() (*vector.Vector, error) {
+	v, err := o.Result()
+	if v != &o.out {
+		return v, err
+	}
+	own := o.out
+	o.out = vector.Vector{}
+	return &own, err
+}
+
 // Result returns the cells: the base itself when none was replaced. They are valid until
 // the next Reset.
 func (o *Overlay) Result() (*vector.Vector, error) {
