@@ -110,6 +110,9 @@ func (p *packedNumbers) sum(from, to int) uint64 {
 		return n * b.least
 	}
 	from %= numbersBlock
+	if b.width <= maxLane {
+		return n*b.least + p.step*sumLanes(p.data[b.at:], from, from+int(n), int(b.width))
+	}
 	return n*b.least + p.step*sumPacked(p.data[b.at:], from, from+int(n), int(b.width))
 }
 

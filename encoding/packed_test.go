@@ -179,8 +179,10 @@ func benchPages(b *testing.B) (out []benchPage) {
 	const n = 32 << 10
 	r := rand.New(rand.NewPCG(85, 86))
 	times, steady, small, nulls := vector.New(schema.KindInt64, n), vector.New(schema.KindInt64, n), vector.New(schema.KindInt64, n), vector.New(schema.KindInt64, n)
-	cents, words := vector.New(schema.KindFloat64, n), vector.New(schema.KindBytes, n)
-	for i := range n {
+	cents, words, walk := vector.New(schema.KindFloat64, n), vector.New(schema.KindBytes, n), vector.New(schema.KindInt64, n)
+	for i, at := 0, int64(0); i < n; i++ {
+		at += r.Int64N(5) - 2
+		vector.AppendFixed(walk, at)
 		vector.AppendFixed(times, 1_700_000_000_000_000+int64(i)*1000+r.Int64N(500))
 		vector.AppendFixed(steady, int64(i)*1000)
 		vector.AppendFixed(small, r.Int64N(101))
@@ -201,6 +203,7 @@ func benchPages(b *testing.B) (out []benchPage) {
 		{"frame with nulls", nulls, way{schema.EncodingFrame, false, false}},
 		{"frame, zstd", small, way{schema.EncodingFrame, true, true}},
 		{"delta", times, way{schema.EncodingDelta, false, false}},
+		{"delta, small steps", walk, way{schema.EncodingDelta, false, false}},
 		{"delta, equal steps", steady, way{schema.EncodingDelta, false, false}},
 		{"delta, zstd", times, way{schema.EncodingDelta, true, true}},
 		{"distinct", small, way{schema.EncodingDistinct, false, false}},
