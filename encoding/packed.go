@@ -212,11 +212,9 @@ func (p *Packed) Vector() (*vector.Vector, error) {
 // Touch loads the memory that a cell will be read from, for a later reader: whoever reads
 // cells of several pages lets the processor wait for all of them at a time.
 func (p *Packed) Touch(i int) byte {
-	if p.valid.bits != nil {
-		if !p.valid.bits.Get(i) {
-			return 0
-		}
-		i = p.valid.rank(i)
+	i, ok := p.place(i)
+	if !ok {
+		return 0
 	}
 	if p.marks != nil {
 		return byte(p.marks[i/markEvery]) + p.numbers.touch(i)
@@ -226,25 +224,22 @@ func (p *Packed) Touch(i int) byte {
 
 // AppendTo appends a cell to dst, a vector of the page's kind that is not in dictionary form.
 func (p *Packed) AppendTo(dst *vector.Vector, i int) error {
-	if p.valid.bits != nil {
-		if !p.valid.bits.Get(i) {
-			dst.AppendNull()
-			return nil
-		}
-		i = p.valid.rank(i)
+	i, ok := p.place(i)
+	if !ok {
+		dst.AppendNull()
+		return nil
 	}
 	switch p.Encoding {
 	case schema.EncodingFrame:
 		appendNumber(dst, p.numbers.at(i))
 	case schema.EncodingDelta:
-		from := i &^ (markEvery - 1)
-		appendNumber(dst, p.marks[i/markEvery]+p.numbers.sum(from, i+1))
+		appendNumber(dst, p.upTo(i))
 	case schema.EncodingDecimal:
 		return p.appendDecimal(dst, i)
 	case schema.EncodingDistinct:
 		c := int(uint16(p.numbers.at(i)))
 		if c >= p.table.Len() {
-			return vfs.Corruptf("value %d is word %d of %d", i, c, p.table.Len())
+			return p.beyond(i, c)
 		}
 		return dst.AppendFrom(p.table, c)
 	default:
@@ -282,11 +277,11 @@ func (p *Packed) appendDecimal(dst *vector.Vector, i int) error {
 
 // appendWord appends a word of the file's dictionary.
 func (p *Packed) appendWord(dst *vector.Vector, i int) error {
-	c := p.numbers.at(i) << (64 - 8*p.codeWidth) >> (64 - 8*p.codeWidth)
-	if c >= uint64(p.dict.Len()) {
-		return vfs.Corruptf("code word beyond the %d words of the dictionary", p.dict.Len())
+	b, err := p.word(i)
+	if err != nil {
+		return err
 	}
-	return dst.AppendBytes(p.dict.BytesAt(int(c)))
+	return dst.AppendBytes(b)
 }
 
 // ranks is a set of places that says how many of them precede one.
