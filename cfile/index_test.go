@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -137,6 +138,30 @@ func TestTreeLevels(t *testing.T) {
 		for row := range 2 * n {
 			if idx.PageOf(int64(row)) != row/2 {
 				t.Fatalf("row %d on page %d", row, idx.PageOf(int64(row)))
+			}
+		}
+	}
+}
+
+// Rows are found on pages of any lengths.
+func TestPageOf(t *testing.T) {
+	r := rand.New(rand.NewPCG(21, 22))
+	for range 200 {
+		idx, even := &PageIndex{Starts: []uint32{0}}, r.IntN(2) == 0
+		for n := 1 + r.IntN(20); len(idx.Offsets) < n; {
+			rows := uint32(100)
+			if !even || len(idx.Offsets) == n-1 {
+				rows = 1 + r.Uint32N(200)
+			}
+			idx.Offsets = append(idx.Offsets, 0)
+			idx.Starts = append(idx.Starts, idx.Starts[len(idx.Starts)-1]+rows)
+		}
+		for row, page := int64(0), 0; row < idx.Rows(); row++ {
+			if uint32(row) == idx.Starts[page+1] {
+				page++
+			}
+			if got := idx.PageOf(row); got != page {
+				t.Fatalf("row %d on page %d, want %d of %v", row, got, page, idx.Starts)
 			}
 		}
 	}

@@ -29,6 +29,9 @@ func (x *PageIndex) Size() int { return 4*cap(x.Starts) + 8*cap(x.Offsets) + 4*c
 
 // PageOf returns the page that holds the row, which must be in [0, Rows).
 func (x *PageIndex) PageOf(row int64) int {
+	if p, ok := x.guess(row); ok {
+		return p
+	}
 	lo, hi := 0, len(x.Offsets)
 	for hi-lo > 1 {
 		mid := int(uint(lo+hi) >> 1)
@@ -39,6 +42,15 @@ func (x *PageIndex) PageOf(row int64) int {
 		}
 	}
 	return lo
+}
+
+// guess is PageOf where the pages before have as many rows as the first, as most have.
+func (x *PageIndex) guess(row int64) (int, bool) {
+	if len(x.Starts) < 2 || x.Starts[1] == 0 {
+		return 0, false
+	}
+	p := int(uint32(row) / x.Starts[1])
+	return p, p+1 < len(x.Starts) && int64(x.Starts[p]) <= row && row < int64(x.Starts[p+1])
 }
 
 // PageRows returns the rows [from, to) of a page.
