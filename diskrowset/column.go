@@ -2,6 +2,7 @@ package diskrowset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
+	"github.com/minikudu/minikudu/vfs"
 )
 
 // column is a stored column file: of a table column, the insert times or the key
@@ -170,32 +172,18 @@ func (c *column) decoded(ctx context.Context, d *columnData, p int) (v *vector.V
 
 // cells returns page p for a reader of a few cells, in the form in which it is cached, or
 // else packed where its encoding allows that.
-func (c *column) cells(ctx context.Context, d *columnData, p int) (cache.Page, error) {
+func (c *column) cells(ctx context.Context, d *columnData, p int) (cache.Page, origin, error) {
 	if held, ok := d.slots[p].Get(); ok {
-		return held, nil
+		return held, fromCache, nil
 	}
 	v, packed, err := d.reader.ReadCells(ctx, d.index, p)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, fromFile, err
 	case packed != nil:
-		return c.pages.Put(&d.slots[p], packed), nil
+		return c.pages.Put(&d.slots[p], packed), fromFile, nil
 	}
-	return c.pages.Put(&d.slots[p], v), nil
-}
-
-// few is cells for a reader whom decoded pages serve better, as long as there is memory.
-func (c *column) few(ctx context.Context, d *columnData, p int) (cache.Page, origin, error) {
-	held, ok := d.slots[p].Get()
-	switch {
-	case ok:
-		return held, fromCache, nil
-	case c.pages.Short():
-		held, err := c.cells(ctx, d, p)
-		return held, fromFile, err
-	}
-	v, from, err := c.page(ctx, d, p)
-	return v, from, err
+	return c.pages.Put(&d.slots[p], v), fromFile, nil
 }
 
 func (c *column) readPage(ctx context.Context, d *columnData, p int) (*vector.Vector, error) {
@@ -219,6 +207,14 @@ func (c *column) forget() {
 			}
 		}
 	}
+}
+
+// placed says of damage that a cell was found to have where that is.
+func (c *column) placed(err error) error {
+	if errors.Is(err, vfs.ErrCorruption) {
+		return c.damage(err)
+	}
+	return err
 }
 
 func (c *column) damage(err error) error {

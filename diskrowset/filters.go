@@ -92,6 +92,7 @@ type filters struct {
 	section rowset.Section
 	mu      sync.Mutex // held while the directory is read
 	dir     atomic.Pointer[filterDir]
+	idle    atomic.Int32 // 0 while asking for a single key pays, see note
 }
 
 type filterDir struct {
@@ -188,6 +189,42 @@ func (f *filters) filter(ctx context.Context, pages *Pages, d *filterDir, i int)
 	}
 	return pages.Put(&d.slots[i], x).(*filter.Filter), nil
 }
+
+// of returns the filter that a key is in if the rowset holds it, nil when it does not.
+func (f *filters) of(ctx context.Context, pages *Pages, key []byte) (*filter.Filter, error) {
+	d, err := f.directory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at := d.firsts.find(key, -1)
+	if at < 0 {
+		return nil, nil
+	}
+	return f.filter(ctx, pages, d, at)
+}
+
+// maxIdle is how far idle goes: how soon the filters are asked again.
+const maxIdle = 64
+
+// note tells whether a key that was looked up alone is absent. A filter spares the search for an absent key
+// and only delays that for a present one. So filters are not asked where the pages to be searched are cached
+// anyhow, as long as fewer than one key in four is absent.
+func (f *filters) note(absent bool) {
+	if f == nil {
+		return
+	}
+	was := f.idle.Load()
+	n := min(was+1, maxIdle)
+	if absent {
+		n = max(was-3, 0)
+	}
+	if n != was {
+		f.idle.Store(n) // a lost update only forgets a key
+	}
+}
+
+// pays reports whether to ask for a single key before all else.
+func (f *filters) pays() bool { return f != nil && f.idle.Load() < maxIdle }
 
 func (f *filters) read(ctx context.Context, p []byte, off int64) error {
 	return readFull(ctx, f.file, p, off, f.file.path, sectionName(f.section.Kind))

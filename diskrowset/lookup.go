@@ -3,7 +3,6 @@ package diskrowset
 import (
 	"bytes"
 	"context"
-	"errors"
 	"sync"
 
 	"github.com/minikudu/minikudu/encoding"
@@ -12,7 +11,6 @@ import (
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
-	"github.com/minikudu/minikudu/vfs"
 )
 
 // lookup is the state of one call that resolves keys, pooled.
@@ -22,6 +20,13 @@ type lookup struct {
 	keys  []keyCursor // key columns
 	times keyCursor
 
+	// Of the look-up of a single key.
+	run    int            // in which it may be, or -1
+	filter *filter.Filter // that is asked, or nil
+	absent bool           // it is not there
+
+	count int // single keys looked up, in any rowset
+
 	fixed, bytes vector.Vector // probes of the cursors
 }
 
@@ -30,7 +35,7 @@ var lookups = sync.Pool{New: func() any { return new(lookup) }}
 // newLookup returns a lookup with its cursors before the first page.
 func newLookup(s *RowSet) *lookup {
 	l := lookups.Get().(*lookup)
-	l.set = s
+	l.set, l.run, l.filter, l.absent = s, -1, nil, false
 	l.keys = l.keys[:0]
 	for _, c := range s.keys {
 		x := keyCursor{cursor: cursor{col: c}, probe: &l.fixed}
@@ -51,7 +56,7 @@ func (l *lookup) end() {
 	}
 	l.set.env.Pages.Hit(hits)
 	clear(l.keys)
-	l.set, l.times = nil, keyCursor{}
+	l.set, l.filter, l.times = nil, nil, keyCursor{}
 	lookups.Put(l)
 }
 
@@ -65,6 +70,9 @@ func (s *RowSet) Lookup(ctx context.Context, keys *rowset.Keys, which []int32, o
 	defer s.Release()
 	l := newLookup(s)
 	defer l.end()
+	if len(which) == 1 {
+		return l.one(ctx, keys, which[0], out)
+	}
 	l.which = append(l.which[:0], which...)
 	cand := l.which
 	for i := range s.bounds {
@@ -89,9 +97,6 @@ func (s *RowSet) filtered(ctx context.Context, keys *rowset.Keys, which []int32)
 	if err != nil {
 		return nil, err
 	}
-	if len(which) == 1 {
-		return s.filteredOne(ctx, keys, which, d)
-	}
 	n, at := 0, -1
 	var b probes
 	for i, k := range which {
@@ -107,20 +112,6 @@ func (s *RowSet) filtered(ctx context.Context, keys *rowset.Keys, which []int32)
 		}
 	}
 	return which[:n], nil
-}
-
-// filteredOne is filtered for one key.
-func (s *RowSet) filteredOne(ctx context.Context, keys *rowset.Keys, which []int32, d *filterDir) ([]int32, error) {
-	k := int(which[0])
-	at := d.firsts.find(keys.At(k), -1)
-	if at < 0 {
-		return nil, nil
-	}
-	f, err := s.filters.filter(ctx, s.env.Pages, d, at)
-	if err != nil || !f.Test(keys.Locations(k)) {
-		return nil, err
-	}
-	return which, nil
 }
 
 // probes is keys whose filters are asked together.
@@ -152,6 +143,83 @@ func (b *probes) passed(dst []int32) (n int) {
 	return n
 }
 
+// one is Lookup for a single key.
+func (l *lookup) one(ctx context.Context, keys *rowset.Keys, k int32, out []rowset.Found) error {
+	s, single := l.set, [1]int32{k}
+	for i := range s.bounds {
+		if len(s.bounds[i].keep(keys, single[:])) == 0 {
+			return nil
+		}
+	}
+	cached, err := l.ahead(ctx, keys, int(k))
+	if err != nil || l.absent {
+		return err
+	}
+	if l.filter == nil && !cached {
+		if err := l.ask(ctx, keys, int(k)); err != nil || l.absent {
+			return err
+		}
+	}
+	if l.filter != nil && !l.filter.Test(keys.Locations(int(k))) {
+		l.note(true)
+		return nil
+	}
+	x, err := s.keyRuns(ctx)
+	if err != nil {
+		return err
+	}
+	if l.run = x.find(keys.At(int(k)), l.run); l.run < 0 {
+		return nil
+	}
+	found, err := l.resolveOne(ctx, keys, l.run, int(k), out)
+	l.note(!found)
+	return err
+}
+
+// ahead loads the memory that a look-up of the key will wait for, for a later reader: that of the
+// filter, unless there is reason to do without, and that of the run of rows in which the key is, if
+// it is there. So the processor waits for all of it at a time. It reports whether the pages of the run
+// are cached.
+func (l *lookup) ahead(ctx context.Context, keys *rowset.Keys, k int) (cached bool, err error) {
+	if l.set.filters.pays() {
+		if err := l.ask(ctx, keys, k); err != nil || l.absent {
+			return false, err
+		}
+		l.filter.Touch(keys.Locations(k))
+	}
+	x := l.set.cachedKeyRuns()
+	if x == nil {
+		return false, nil
+	}
+	if l.run = x.find(keys.At(k), -1); l.run < 0 {
+		l.absent = true
+		return true, nil
+	}
+	from, to := l.set.runRows(l.run)
+	cached = true
+	for i := range l.keys {
+		cached = l.keys[i].ahead(from, to) && cached
+	}
+	return cached, nil
+}
+
+// ask finds the filter that the key is in, if the rowset holds it and has filters.
+func (l *lookup) ask(ctx context.Context, keys *rowset.Keys, k int) (err error) {
+	if f := l.set.filters; f != nil {
+		l.filter, err = f.of(ctx, l.set.env.Pages, keys.At(k))
+		l.absent = l.filter == nil
+	}
+	return err
+}
+
+// note tells the filters of a look-up, of every seventh, as few callers do anything in sevens: what
+// processors share should not be written often.
+func (l *lookup) note(absent bool) {
+	if l.count++; l.count%7 == 0 {
+		l.set.filters.note(absent)
+	}
+}
+
 // resolve searches the keys in the key index and the key columns.
 func (l *lookup) resolve(ctx context.Context, keys *rowset.Keys, which []int32, out []rowset.Found) error {
 	x, err := l.set.keyRuns(ctx)
@@ -163,21 +231,24 @@ func (l *lookup) resolve(ctx context.Context, keys *rowset.Keys, which []int32, 
 		if at = x.find(keys.At(int(k)), at); at < 0 {
 			continue
 		}
-		row, ok, err := l.findRow(ctx, at, keys.Columns, keys.ColumnRow(int(k)))
-		if err != nil {
+		if _, err := l.resolveOne(ctx, keys, at, int(k), out); err != nil {
 			return err
-		}
-		if ok {
-			f, err := l.found(ctx, row, keys.Since)
-			if err != nil {
-				return err
-			}
-			if f.Live || out[k].RowSet == nil {
-				out[k] = f
-			}
 		}
 	}
 	return nil
+}
+
+// resolveOne searches a key in the key columns of a run.
+func (l *lookup) resolveOne(ctx context.Context, keys *rowset.Keys, run, k int, out []rowset.Found) (bool, error) {
+	row, ok, err := l.findRow(ctx, run, keys.Columns, keys.ColumnRow(k))
+	if !ok || err != nil {
+		return false, err
+	}
+	f, err := l.found(ctx, row, keys.Since)
+	if err == nil && (f.Live || out[k].RowSet == nil) {
+		out[k] = f
+	}
+	return true, err
 }
 
 // findRow searches a run for the key whose cells are row k of want: each key column
@@ -320,7 +391,7 @@ type cell struct {
 
 // find sets the page.
 func (x *cell) find(ctx context.Context) error {
-	held, err := x.col.cells(ctx, x.data, x.page)
+	held, _, err := x.col.cells(ctx, x.data, x.page)
 	switch page := held.(type) {
 	case *vector.Vector:
 		x.cells = page
@@ -343,8 +414,13 @@ func (x *cell) touch(row int) byte {
 	case x.cells == nil:
 		return 0
 	}
-	data, width := x.cells.Data(), max(x.cells.Kind().Width(), x.cells.CodeWidth())
-	if at := x.at(row) * width; at < len(data) {
+	return touchCell(x.cells, x.at(row))
+}
+
+// touchCell loads a cell of a decoded page, if it is of fixed width or a code.
+func touchCell(v *vector.Vector, at int) byte {
+	data, width := v.Data(), max(v.Kind().Width(), v.CodeWidth())
+	if at *= width; at < len(data) {
 		return data[at]
 	}
 	return 0
@@ -357,9 +433,5 @@ func (s *RowSet) readCell(x *cell, col, row int, dst *vector.Vector) error {
 	case x.packed == nil:
 		return dst.AppendFrom(x.cells, x.at(row))
 	}
-	err := x.packed.AppendTo(dst, x.at(row))
-	if errors.Is(err, vfs.ErrCorruption) {
-		err = x.col.damage(err)
-	}
-	return err
+	return x.col.placed(x.packed.AppendTo(dst, x.at(row)))
 }

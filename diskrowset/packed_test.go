@@ -14,22 +14,6 @@ import (
 	"github.com/minikudu/minikudu/vector"
 )
 
-// filler is a page that fills the cache.
-type filler int
-
-func (f filler) Size() int { return int(f) }
-
-// short makes the cache one that had to drop pages.
-func (st *store) short() {
-	n := filler(st.env.Pages.Stats().Budget / 2)
-	for range 3 {
-		st.env.Pages.Put(new(cache.Slot[cache.Page]), n)
-	}
-	if !st.env.Pages.Short() {
-		st.t.Fatal("nothing was dropped")
-	}
-}
-
 // getter reads whole rows by key and compares them with the source.
 type getter struct {
 	src     *rows
@@ -150,9 +134,6 @@ func TestGetFromPackedPages(t *testing.T) {
 				st := newStore(t, src.schema)
 				st.env.Pages = cache.New[cache.Page](budget)
 				s := st.one(src)
-				if budget > 0 {
-					st.short()
-				}
 				g, r := newGetter(src, s), rand.New(rand.NewPCG(11, 12))
 				for range 300 {
 					must(t, g.check(r.IntN(src.Rows())))
@@ -171,7 +152,6 @@ func TestAbsentKeysInPackedPages(t *testing.T) {
 	for name, src := range tables(t) {
 		st := newStore(t, src.schema)
 		s := st.one(src, func(o *WriterOptions) { o.NoFilters = true })
-		st.short()
 		last := src.cols[src.schema.NumKey()-1]
 		absent := &rows{schema: src.schema, cols: append([]*vector.Vector{}, src.cols...)}
 		moved := vector.New(last.Kind(), last.Len())
@@ -208,7 +188,6 @@ func TestScanReplacesPackedPages(t *testing.T) {
 	src := visits(t, 10000)
 	st := newStore(t, src.schema)
 	s := st.one(src, func(o *WriterOptions) { o.Horizon = mvcc.Max })
-	st.short()
 	g := newGetter(src, s)
 	for i := 0; i < src.Rows(); i += 10 {
 		must(t, g.check(i))
@@ -242,7 +221,6 @@ func TestGetFromPackedPagesDoesNotAllocate(t *testing.T) {
 	for name, src := range tables(t) {
 		st := newStore(t, src.schema)
 		g := newGetter(src, st.one(src))
-		st.short()
 		i := 0
 		n := testing.AllocsPerRun(1000, func() {
 			i = (i + 7919) % src.Rows()
@@ -281,4 +259,56 @@ func TestGetsBesideScans(t *testing.T) {
 		equalLines(t, got, want)
 	}
 	wg.Wait()
+}
+
+// Filters are not asked for keys that are there as long as the pages to be searched are cached,
+// and again when some are not there.
+func TestFiltersAreAskedWhileTheyPay(t *testing.T) {
+	src := visits(t, 4000)
+	st := newStore(t, src.schema)
+	s := st.one(src)
+	g := newGetter(src, s)
+	if !s.filters.pays() {
+		t.Fatal("filters are not asked to begin with")
+	}
+	for i := 0; s.filters.pays(); i++ {
+		if i == 200*maxIdle {
+			t.Fatalf("filters are asked though every key is there: %d", s.filters.idle.Load())
+		}
+		must(t, g.check(i%src.Rows()))
+	}
+	absent := visits(t, 4000)
+	for i := range absent.Rows() {
+		vector.Values[int64](absent.cols[2])[i] = 10*int64(i) + 9
+	}
+	absent.encode(t)
+	find := func(i int) {
+		if err := s.Lookup(bg, absent.lookupKeys(), []int32{int32(i)}, g.found); err != nil || g.found[i].RowSet != nil {
+			t.Fatalf("absent key %d: %+v, %v", i, g.found[i], err)
+		}
+	}
+	clear(g.found)
+	for i := 0; !s.filters.pays(); i++ {
+		if i == 1000 {
+			t.Fatal("filters are not asked though every second key is absent")
+		}
+		find(i)
+		must(t, g.check(i))
+		clear(g.found)
+	}
+	// Where reading pages can be spared they are asked whatever came before.
+	s = st.one(src)
+	s.filters.idle.Store(maxIdle)
+	refused := 0
+	for i := range 100 {
+		find(i)
+		if decoded, packed := forms(s); decoded+packed == 0 {
+			refused++
+		} else {
+			break
+		}
+	}
+	if refused < 20 {
+		t.Fatalf("pages were read after %d absent keys", refused)
+	}
 }

@@ -298,6 +298,20 @@ func (s *RowSet) keyRuns(ctx context.Context) (*runs, error) {
 	return s.env.Pages.Put(&s.indexSlot[0], x).(*runs), nil
 }
 
+// cachedKeyRuns is keyRuns without reading anything, nil when that takes a read.
+func (s *RowSet) cachedKeyRuns() *runs {
+	if s.index == nil {
+		if d := s.keys[0].data.Load(); d != nil {
+			return d.keys
+		}
+		return nil
+	}
+	if p, ok := s.indexSlot[0].Get(); ok {
+		return p.(*runs)
+	}
+	return nil
+}
+
 func (s *RowSet) readKeyIndex(ctx context.Context) (*runs, error) {
 	d, err := s.index.open(ctx)
 	if err != nil {

@@ -3,6 +3,7 @@ package diskrowset
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 	"unsafe"
 
 	"github.com/minikudu/minikudu/vector"
@@ -69,15 +70,45 @@ func (x *runs) find(key []byte, at int) int {
 		return len(x.heads) - 1
 	}
 	h := head(key[x.skip:])
+	if at < 0 {
+		return x.findFirst(key, h)
+	}
 	// Invariant: run lo does not sort after the key, run hi does.
 	lo, hi := at, len(x.heads)
-	for step := 1; at >= 0 && lo+step < hi; step *= 2 { // the next key is often near
+	for step := 1; lo+step < hi; step *= 2 { // the next key is often near
 		if x.after(lo+step, key, h) {
 			hi = lo + step
 			break
 		}
 		lo += step
 	}
+	return x.between(lo, hi, key, h)
+}
+
+// findFirst is find without a place to begin. It halves by heads alone and without a branch,
+// which nobody could predict.
+func (x *runs) findFirst(key []byte, h keyHead) int {
+	at, n := 0, len(x.heads)
+	for n > 1 {
+		half := n / 2
+		a := &x.heads[at+half]
+		_, after := bits.Sub64(h.lo, a.lo, 0)
+		_, after = bits.Sub64(h.hi, a.hi, after)
+		at += half & (int(after) - 1)
+		n -= half
+	}
+	switch a := x.heads[at]; {
+	case a == h: // and so may be some before it
+		return x.between(-1, at+1, key, h)
+	case x.after(at, key, h): // only the first one can
+		return -1
+	}
+	return at
+}
+
+// between returns the last run that does not sort after the key, which run lo does not, or -1, and
+// run hi does, if there is one.
+func (x *runs) between(lo, hi int, key []byte, h keyHead) int {
 	for hi-lo > 1 {
 		if mid := int(uint(lo+hi) / 2); x.after(mid, key, h) {
 			hi = mid

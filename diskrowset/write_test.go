@@ -15,6 +15,7 @@ import (
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
+	"pgregory.net/rapid"
 )
 
 func TestVisibility(t *testing.T) {
@@ -249,6 +250,25 @@ func TestRunsFind(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Runs are found whatever their keys have in common.
+func TestRunsFindModel(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		part := rapid.SampledFrom([]string{"", "a", "b", "\x00", "0123456789abcdef", "fedcba987654321"})
+		key := rapid.Map(rapid.SliceOfN(part, 0, 4), func(p []string) string { return strings.Join(p, "") })
+		keys := rapid.SliceOfNDistinct(key, 1, 100, rapid.ID[string]).Draw(r, "keys")
+		slices.Sort(keys)
+		v := vector.New(schema.KindBytes, 0)
+		for _, k := range keys {
+			must(t, v.AppendBytes([]byte(k)))
+		}
+		k := rapid.OneOf(key, rapid.SampledFrom(keys)).Draw(r, "key")
+		want, _ := slices.BinarySearch(keys, k+"\x00")
+		if got := newRuns(v).find([]byte(k), -1); got != want-1 {
+			r.Fatalf("find(%q) in %q: got %d, want %d", k, keys, got, want-1)
+		}
+	})
 }
 
 // TestFormatExample pins the directory of the example in the format's description.

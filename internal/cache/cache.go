@@ -162,9 +162,6 @@ func (c *Cache[P]) Forget(slots []Slot[P]) {
 	}
 }
 
-// Short reports whether pages were dropped to make room: what is used is more than fits.
-func (c *Cache[P]) Short() bool { return c.drops.Load() > 0 }
-
 // Hit counts n look-ups that found their page; the owners of slots report them in
 // bulk so that a hit itself touches nothing shared.
 func (c *Cache[P]) Hit(n int64) { c.hits.Add(n) }

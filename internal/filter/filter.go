@@ -91,6 +91,20 @@ func (f *Filter) First(l *Locations) uint64 {
 	return f.words[a>>6] >> (a & 63) & (f.words[b>>6] >> (b & 63)) & (f.words[c>>6] >> (c & 63)) & 1
 }
 
+// Touch loads the memory that Test will look at, for a later reader, who then waits for all of it at a time.
+//
+//go:noinline
+func (f *Filter) Touch(l *Locations) (x uint64) {
+	m := uint64(maxBits >> f.shift)
+	for _, p := range l {
+		if p >= m {
+			p %= m
+		}
+		x |= f.words[p>>6]
+	}
+	return x
+}
+
 // Keys returns the number of keys added.
 func (f *Filter) Keys() int { return int(f.keys) }
 
