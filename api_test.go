@@ -305,6 +305,21 @@ func TestGetErrors(t *testing.T) {
 	if cells, err = r.tab.GetColumns(ctx, []string{}, "a", 1); err != nil || len(cells) != 0 {
 		t.Errorf("no columns: %v, %v", cells, err)
 	}
+	for range 2 { // what one call wanted is not what the next one gets
+		for _, names := range [][]string{{"tag", "n"}, {"host"}, nil, {}, {"n", "host", "n"}, {"ts", "n", "host"}} {
+			cells, err := r.tab.GetColumns(ctx, names, "a", 1)
+			want := row.Values()
+			if names != nil {
+				want = []any{}
+			}
+			for _, name := range names {
+				want = append(want, row.Value(name))
+			}
+			if err != nil || show(cells) != show(want) {
+				t.Errorf("columns %q: %v, %v, want %v", names, cells, err, want)
+			}
+		}
+	}
 	kept := row.Values()
 	for range 10 { // a row stays valid
 		if _, err := r.tab.Get(ctx, "a", 1); err != nil {

@@ -51,7 +51,7 @@ func TestGetAllocatesLittle(t *testing.T) {
 			}
 		}
 		get()
-		if n := testing.AllocsPerRun(200, get); n > 12 {
+		if n := testing.AllocsPerRun(200, get); n > 3 {
 			t.Errorf("a get of one column from %s makes %v allocations", where, n)
 		}
 	}

@@ -33,6 +33,7 @@ type Table struct {
 	defaults  []int         // columns delivered when none are named: all but the generated id
 	history   time.Duration // retention, 0 for none
 	kudu      bool          // written as Kudu reads it
+	noRow     error         // ErrNotFound of a row
 
 	// Safe on their own.
 	dropped  atomic.Bool
@@ -44,7 +45,7 @@ type Table struct {
 
 func newTable(db *DB, mt *manifest.Table, s *schema.Schema, t *tablet.Tablet) *Table {
 	tab := &Table{db: db, id: uint64(mt.ID), name: mt.Name, schema: s, version: mt.Current().Version, tablet: t, history: mt.Retention, kudu: mt.KuduCompatible,
-		turn: newTurn(), planner: newPlanner(db.opts.RowSetBytes, time.Now())}
+		noRow: fmt.Errorf("row of table %q: %w", mt.Name, ErrNotFound), turn: newTurn(), planner: newPlanner(db.opts.RowSetBytes, time.Now())}
 	for i := range s.Len() {
 		tab.columnIDs = append(tab.columnIDs, s.Column(i).ID)
 		if i != s.AutoIncrement() {
@@ -132,30 +133,52 @@ func (r *Row) Value(name string) any {
 // Cell returns cell i in schema order.
 func (r *Row) Cell(i int) schema.Value { return r.cells[i] }
 
-// getter is the scratch memory of a Get.
+// getter is the scratch memory of a Get. The cells of the key are those that were asked for,
+// so only the others are read.
 type getter struct {
 	keys    rowset.Keys
-	encoded *vector.Vector
-	key     []*vector.Vector
-	all     []int // every column
-	cells   []*vector.Vector
+	values  []schema.Value   // of the key
+	key     []*vector.Vector // the same
+	bytes   []byte           // encoded
+	encoded *vector.Vector   // the same
+	rest    []int            // the columns after the key
+	cells   []*vector.Vector // of these
+	named   named
+}
+
+// named is the columns that a GetColumns wants; the next one often wants the same.
+type named struct {
+	all     bool // names was nil
+	names   []string
+	columns []int
+	read    []int            // those after the key, ascending, each once
+	cells   []*vector.Vector // of these
 }
 
 func (t *Table) newGetter() *getter {
 	g := &getter{encoded: vector.New(schema.KindBytes, 1)}
 	for i := range t.schema.Len() {
 		v := vector.New(t.schema.Column(i).Kind(), 1)
-		g.all, g.cells = append(g.all, i), append(g.cells, v)
 		if i < t.schema.NumKey() {
-			g.key = append(g.key, vector.New(v.Kind(), 1))
+			g.key = append(g.key, v)
+		} else {
+			g.rest, g.cells = append(g.rest, i), append(g.cells, v)
 		}
 	}
+	g.values = make([]schema.Value, len(g.key))
 	return g
+}
+
+// putGetter gives g back without what it has of the key and the row.
+func (t *Table) putGetter(g *getter) {
+	clear(g.values)
+	g.keys.Found = [1]rowset.Found{}
+	t.getters.Put(g)
 }
 
 // setKey converts and encodes a whole key.
 func (g *getter) setKey(t *Table, key []any) error {
-	if len(key) != t.schema.NumKey() {
+	if len(key) != len(g.values) {
 		return t.keyLengthError(-1, key)
 	}
 	for i, v := range key {
@@ -163,13 +186,15 @@ func (g *getter) setKey(t *Table, key []any) error {
 		if err != nil {
 			return err
 		}
+		g.values[i] = x
 		g.key[i].Reset(g.key[i].Kind())
 		if err := g.key[i].Append(x); err != nil {
 			return err
 		}
 	}
+	g.bytes = encoding.AppendKeyValues(g.bytes[:0], g.values, len(g.values))
 	g.encoded.Reset(schema.KindBytes)
-	if err := encoding.AppendKeys(g.encoded, g.key, 0, 1); err != nil {
+	if err := g.encoded.AppendBytes(g.bytes); err != nil {
 		return err
 	}
 	g.keys.Reset()
@@ -177,17 +202,49 @@ func (g *getter) setKey(t *Table, key []any) error {
 	return nil
 }
 
+// setNames finds the columns of a GetColumns.
+func (g *getter) setNames(t *Table, names []string) error {
+	n := &g.named
+	if n.columns != nil && n.all == (names == nil) && slices.Equal(n.names, names) {
+		return nil
+	}
+	columns, err := t.columns(names)
+	if err != nil {
+		return err
+	}
+	*n = named{all: names == nil, names: slices.Clone(names), columns: columns}
+	for _, i := range columns {
+		if i >= len(g.key) {
+			n.read = append(n.read, i)
+		}
+	}
+	slices.Sort(n.read)
+	n.read = slices.Compact(n.read)
+	for _, i := range n.read {
+		n.cells = append(n.cells, g.cells[i-len(g.key)])
+	}
+	return nil
+}
+
+// cell returns the cell of a column that was read.
+func (g *getter) cell(i int) schema.Value {
+	if i < len(g.values) {
+		return g.values[i]
+	}
+	return g.cells[i-len(g.values)].Value(0)
+}
+
 // Get returns the row with the given key, one value for each key column, at the
 // newest visible commit. A missing row is ErrNotFound.
 func (t *Table) Get(ctx context.Context, key ...any) (*Row, error) {
 	g := t.getters.Get().(*getter)
-	defer t.getters.Put(g)
-	if err := t.get(ctx, g, g.all, key); err != nil {
+	defer t.putGetter(g)
+	if err := t.get(ctx, g, key, g.rest, g.cells); err != nil {
 		return nil, err
 	}
-	r := &Row{table: t, cells: make([]schema.Value, len(g.cells))}
-	for i, v := range g.cells {
-		r.cells[i] = v.Value(0)
+	r := &Row{table: t, cells: make([]schema.Value, t.schema.Len())}
+	for i := range r.cells {
+		r.cells[i] = g.cell(i)
 	}
 	return r, nil
 }
@@ -209,15 +266,18 @@ func (t *Table) GetMany(ctx context.Context, keys [][]any) ([]*Row, error) {
 		return nil, err
 	}
 	g := t.newGetter() // vectors that take many rows are not kept
-	which, err := t.tablet.GetMany(ctx, sorted, g.all, g.cells)
+	which, err := t.tablet.GetMany(ctx, sorted, g.rest, g.cells)
 	if err != nil {
 		return nil, t.tabletError(err)
 	}
 	rows := make([]*Row, sorted.Len())
 	for i, k := range which {
-		r := &Row{table: t, cells: make([]schema.Value, len(g.cells))}
-		for c, v := range g.cells {
-			r.cells[c] = v.Value(i)
+		r := &Row{table: t, cells: make([]schema.Value, 0, t.schema.Len())}
+		for _, v := range columns {
+			r.cells = append(r.cells, v.Value(sorted.ColumnRow(int(k))))
+		}
+		for _, v := range g.cells {
+			r.cells = append(r.cells, v.Value(i))
 		}
 		rows[k] = r
 	}
@@ -280,7 +340,7 @@ func (t *Table) GetAsOf(ctx context.Context, at Timestamp, key ...any) (*Row, er
 		return false
 	})
 	if err == nil && found == nil {
-		err = fmt.Errorf("row of table %q: %w", t.name, ErrNotFound)
+		err = t.noRow
 	}
 	return found, err
 }
@@ -288,7 +348,7 @@ func (t *Table) GetAsOf(ctx context.Context, at Timestamp, key ...any) (*Row, er
 // encodeKey converts and encodes a whole key.
 func (t *Table) encodeKey(key []any) ([]byte, error) {
 	g := t.getters.Get().(*getter)
-	defer t.getters.Put(g)
+	defer t.putGetter(g)
 	if err := g.setKey(t, key); err != nil {
 		return nil, err
 	}
@@ -298,24 +358,23 @@ func (t *Table) encodeKey(key []any) ([]byte, error) {
 // GetColumns returns the named cells of the row with the given key, as Go values in
 // the order of names. A missing row is ErrNotFound.
 func (t *Table) GetColumns(ctx context.Context, names []string, key ...any) ([]any, error) {
-	columns, err := t.columns(names)
-	if err != nil {
-		return nil, err
-	}
 	g := t.getters.Get().(*getter)
-	defer t.getters.Put(g)
-	if err := t.get(ctx, g, columns, key); err != nil {
+	defer t.putGetter(g)
+	if err := g.setNames(t, names); err != nil {
 		return nil, err
 	}
-	out := make([]any, len(columns))
-	for k, i := range columns {
-		out[k] = t.schema.Column(i).Go(g.cells[i].Value(0))
+	if err := t.get(ctx, g, key, g.named.read, g.named.cells); err != nil {
+		return nil, err
+	}
+	out := make([]any, len(g.named.columns))
+	for k, i := range g.named.columns {
+		out[k] = t.schema.Column(i).Go(g.cell(i))
 	}
 	return out, nil
 }
 
-// get fills the getter's cells of the given columns.
-func (t *Table) get(ctx context.Context, g *getter, columns []int, key []any) error {
+// get reads the given columns of the row with a key, which are not of the key, into dst.
+func (t *Table) get(ctx context.Context, g *getter, key []any, columns []int, dst []*vector.Vector) error {
 	if err := t.begin(); err != nil {
 		return err
 	}
@@ -323,29 +382,13 @@ func (t *Table) get(ctx context.Context, g *getter, columns []int, key []any) er
 	if err := g.setKey(t, key); err != nil {
 		return err
 	}
-	dst := g.cells
-	if len(columns) < len(g.cells) || !slices.IsSorted(columns) {
-		columns, dst = distinct(columns, g.cells)
-	}
 	ok, err := t.tablet.Get(ctx, &g.keys, columns, dst)
 	if err != nil {
 		return t.tabletError(err)
 	}
 	if !ok {
-		return fmt.Errorf("row of table %q: %w", t.name, ErrNotFound)
+		return t.noRow
 	}
 	t.db.metrics.gets.Add(1)
 	return nil
-}
-
-// distinct returns the columns, each once, and their vectors.
-func distinct(columns []int, cells []*vector.Vector) ([]int, []*vector.Vector) {
-	sorted := slices.Clone(columns)
-	slices.Sort(sorted)
-	sorted = slices.Compact(sorted)
-	dst := make([]*vector.Vector, len(sorted))
-	for k, i := range sorted {
-		dst[k] = cells[i]
-	}
-	return sorted, dst
 }

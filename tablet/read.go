@@ -49,11 +49,10 @@ func (t *Tablet) locate(ctx context.Context, keys *rowset.Keys, which []int32, o
 func (t *Tablet) Get(ctx context.Context, keys *rowset.Keys, columns []int, dst []*vector.Vector) (bool, error) {
 	for {
 		at := t.env.Visible()
-		keys.Since = at
-		var found [1]rowset.Found
+		keys.Since, keys.Found = at, [1]rowset.Found{}
 		s := t.stores.Load()
-		err := s.find(ctx, keys, &found)
-		f := &found[0]
+		err := s.find(ctx, keys, &keys.Found)
+		f := &keys.Found[0]
 		switch {
 		case err == nil && f.RowSet != nil && f.LastChange > at:
 			// A commit has reached memory and becomes visible in a moment.
@@ -64,6 +63,8 @@ func (t *Tablet) Get(ctx context.Context, keys *rowset.Keys, columns []int, dst 
 			continue
 		case err == nil && (f.RowSet == nil || !f.Live):
 			return false, nil
+		case err == nil && len(columns) == 0:
+			return true, nil
 		case err == nil:
 			for _, v := range dst {
 				v.Reset(v.Kind())

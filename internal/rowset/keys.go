@@ -23,6 +23,8 @@ type Keys struct {
 	// Since is the time up to which the caller does not need to know when a row changed
 	// last: an answer from before it may be any time up to it.
 	Since mvcc.Timestamp
+	// Found is where a look-up of a single key may put what it finds.
+	Found [1]Found
 
 	hashes    []uint64      // of all keys, or none
 	located   vector.Bitmap // keys whose locations are known
