@@ -35,6 +35,22 @@ func TestGetDoesNotAllocate(t *testing.T) {
 	}
 }
 
+func TestSeekDoesNotAllocate(t *testing.T) {
+	for name, src := range tables(t) {
+		r := newStore(t, src.schema).one(src)
+		keys, i := src.lookupKeys(), 0
+		n := testing.AllocsPerRun(1000, func() {
+			i = (i + 7919) % src.Rows()
+			if row, err := r.seek(bg, keys.At(i)); err != nil || row != i {
+				t.Fatalf("%s: row %d, want %d, %v", name, row, i, err)
+			}
+		})
+		if n > 0 && !raceEnabled {
+			t.Errorf("%s: %v allocations for a seek", name, n)
+		}
+	}
+}
+
 func TestScanAllocatesPerScanNotPerRow(t *testing.T) {
 	src := metrics(t, 200000)
 	st := newStore(t, src.schema)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"unsafe"
 
 	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/internal/cache"
@@ -97,6 +98,36 @@ func (c *keyCursor) cell(ctx context.Context, row int) (*vector.Vector, int, err
 		return c.cells, at, err
 	}
 	return c.probe, 0, c.col.placed(c.read(at))
+}
+
+// value returns the cell of a row; a text shares memory with the page.
+func (c *keyCursor) value(ctx context.Context, row int) (schema.Value, error) {
+	at, err := c.locate(ctx, row)
+	if err != nil {
+		return schema.Null, err
+	}
+	switch kind := c.col.typ.Kind(); {
+	case kind == schema.KindBytes && c.packed != nil:
+		b, err := c.packed.Bytes(at)
+		return textValue(b), c.col.placed(err)
+	case kind == schema.KindBytes:
+		return textValue(c.cells.BytesAt(at)), nil
+	case kind != schema.KindInt128 && c.packed != nil:
+		x, err := c.packed.Int(at)
+		return schema.IntValue(kind, x), c.col.placed(err)
+	case c.packed != nil:
+		err := c.read(at)
+		if err != nil {
+			return schema.Null, c.col.placed(err)
+		}
+		return c.probe.Value(0), nil
+	}
+	return c.cells.Value(at), nil
+}
+
+// textValue returns a value that shares the memory of b.
+func textValue(b []byte) schema.Value {
+	return schema.StringValue(unsafe.String(unsafe.SliceData(b), len(b)))
 }
 
 // read reads a cell of the packed page into probe.

@@ -25,7 +25,8 @@ type lookup struct {
 	filter *filter.Filter // that is asked, or nil
 	absent bool           // it is not there
 
-	count int // single keys looked up, in any rowset
+	count int    // single keys looked up, in any rowset
+	key   []byte // encoded, of a row that seek looks at
 
 	fixed, bytes vector.Vector // probes of the cursors
 }
@@ -302,26 +303,56 @@ func (s *RowSet) seek(ctx context.Context, key []byte) (int, error) {
 	l := newLookup(s)
 	defer l.end()
 	from, to := s.runRows(run)
-	var buf []byte
+	shared, err := l.sharedKey(ctx, from, to-1)
+	if err != nil {
+		return 0, err
+	}
+	n := len(l.key)
+	switch c := compareCommon(key, l.key); {
+	case c < 0:
+		return from, nil
+	case c > 0:
+		return to, nil
+	}
 	row := search(from, to, func(row int) bool {
 		if err == nil {
-			buf, err = l.encodedKey(ctx, row, buf[:0])
+			err = l.appendKey(ctx, row, shared)
 		}
-		return bytes.Compare(buf, key) >= 0
+		less := bytes.Compare(l.key[n:], key[n:]) < 0
+		l.key = l.key[:n]
+		return !less
 	})
 	return row, err
 }
 
-// encodedKey appends the encoded key of a row.
-func (l *lookup) encodedKey(ctx context.Context, row int, dst []byte) ([]byte, error) {
+// sharedKey sets key to the cells of the leading key columns that two rows, and so all between them,
+// have in common, and returns the number of these columns.
+func (l *lookup) sharedKey(ctx context.Context, first, last int) (columns int, err error) {
+	l.key = l.key[:0]
 	for i := range l.keys {
-		page, at, err := l.keys[i].cell(ctx, row)
+		a, err := l.keys[i].value(ctx, first)
 		if err != nil {
-			return dst, err
+			return 0, err
 		}
-		dst = encoding.AppendKeyCell(dst, page.Value(at), i == len(l.keys)-1)
+		b, err := l.keys[i].value(ctx, last)
+		if a != b || err != nil {
+			return i, err
+		}
+		l.key = encoding.AppendKeyCell(l.key, a, i == len(l.keys)-1)
 	}
-	return dst, nil
+	return len(l.keys), nil
+}
+
+// appendKey appends the cells of the key columns from the given one on of a row to key.
+func (l *lookup) appendKey(ctx context.Context, row, from int) error {
+	for i := from; i < len(l.keys); i++ {
+		x, err := l.keys[i].value(ctx, row)
+		if err != nil {
+			return err
+		}
+		l.key = encoding.AppendKeyCell(l.key, x, i == len(l.keys)-1)
+	}
+	return nil
 }
 
 // ReadRow appends the values of a row that Lookup found. The caller knows that the

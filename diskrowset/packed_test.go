@@ -1,8 +1,11 @@
 package diskrowset
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sort"
 	"sync"
 	"testing"
 
@@ -310,5 +313,30 @@ func TestFiltersAreAskedWhileTheyPay(t *testing.T) {
 	}
 	if refused < 20 {
 		t.Fatalf("pages were read after %d absent keys", refused)
+	}
+}
+
+// A bound need not be the key of a row, nor a whole key.
+func TestSeek(t *testing.T) {
+	r := rand.New(rand.NewPCG(17, 18))
+	for name, src := range tables(t) {
+		s := newStore(t, src.schema).one(src)
+		for range 2000 {
+			key := slices.Clone(src.keys.BytesAt(r.IntN(src.Rows())))
+			switch r.IntN(5) {
+			case 0:
+				key = key[:r.IntN(len(key)+1)]
+			case 1:
+				key = append(key, byte(r.IntN(2)))
+			case 2:
+				key[r.IntN(len(key))] += byte(r.IntN(3) - 1)
+			case 3:
+				key[len(key)-1]++
+			}
+			want := sort.Search(src.Rows(), func(i int) bool { return bytes.Compare(src.keys.BytesAt(i), key) >= 0 })
+			if row, err := s.seek(bg, key); err != nil || row != want {
+				t.Fatalf("%s: %x is at row %d, want %d, %v", name, key, row, want, err)
+			}
+		}
 	}
 }
