@@ -23,10 +23,10 @@ type CompactResult struct {
 // of package compaction finds no gain, rewrites those with rows that were deleted, or history
 // that ended, before the table's history begins, and folds changes into the columns. Writers and readers go on meanwhile; what they change while it runs
 // may be left for the next time. It shares the table with compactions in the background:
-// one merges at a time.
+// one merges at a time, and none begins in the background until it returns.
 func (t *Table) Compact(ctx context.Context) (*CompactResult, error) {
 	res := &CompactResult{}
-	return res, t.maintain(func() error {
+	return res, t.restrain(func() error {
 		if err := t.db.flushTable(ctx, t, "asked"); err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (t *Table) Compact(ctx context.Context) (*CompactResult, error) {
 // meanwhile.
 func (t *Table) CompactAll(ctx context.Context) (*CompactResult, error) {
 	res := &CompactResult{}
-	return res, t.maintain(func() error {
+	return res, t.restrain(func() error {
 		if err := t.db.flushTable(ctx, t, "asked"); err != nil {
 			return err
 		}
@@ -60,6 +60,16 @@ func (t *Table) CompactAll(ctx context.Context) (*CompactResult, error) {
 			}
 			return nil
 		})
+	})
+}
+
+// restrain is maintain for a merge of the whole table: none begins in the background
+// meanwhile, which would merge a part of it for nothing.
+func (t *Table) restrain(f func() error) error {
+	return t.maintain(func() error {
+		defer t.db.background.note()
+		defer t.turn.hold()()
+		return f()
 	})
 }
 

@@ -35,6 +35,8 @@ type upkeep struct {
 	ended  []minikudu.CompactionInfo
 	deltas []minikudu.DeltaFlushInfo
 	errs   atomic.Int64
+
+	whenFlushed func() // called at the end of each flush
 }
 
 // newUpkeep opens a store with a table of keys and numbers.
@@ -58,6 +60,11 @@ func newUpkeep(t *testing.T, o minikudu.Options) *upkeep {
 			u.mu.Lock()
 			defer u.mu.Unlock()
 			u.deltas = append(u.deltas, i)
+		},
+		FlushEnd: func(minikudu.FlushInfo) {
+			if u.whenFlushed != nil {
+				u.whenFlushed()
+			}
 		},
 		BackgroundError: func(error) { u.errs.Add(1) },
 	}
@@ -165,6 +172,32 @@ func TestSchedulerWaitsForAGain(t *testing.T) {
 		}
 		if b := u.started(); len(b) != len(u.compactions()) || b[0].Job != all[0].Job {
 			t.Errorf("begun: %v", b)
+		}
+	})
+}
+
+// A merge in the background would take a part of what Compact is about to merge: none
+// begins while Compact flushes.
+func TestCompactMergesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUpkeep(t, minikudu.Options{})
+		u.db.Pause()
+		u.overlapping(0, 6)
+		u.upsert(7, 2000)
+		u.whenFlushed = func() {
+			u.db.Resume()
+			time.Sleep(time.Minute)
+		}
+		_, err := u.tab.Compact(ctx)
+		fatal(t, err)
+		if all := u.compactions(); len(all) != 1 || all[0].Reason != "asked" || all[0].Inputs != 7 {
+			t.Errorf("compactions: %v", all)
+		}
+		u.whenFlushed = nil
+		u.overlapping(10, 6)
+		time.Sleep(time.Minute)
+		if n := u.rowsets(); n != 1 {
+			t.Errorf("%d rowsets: merges in the background did not go on", n)
 		}
 	})
 }

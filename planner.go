@@ -255,7 +255,7 @@ func (p *planner) rests(k compaction.Kind, now time.Time) time.Duration {
 // turn is taken by the one who compacts a table.
 type turn struct {
 	token  chan struct{} // holds one while it is taken
-	halted atomic.Int64  // who wait for it and let no background step begin
+	halted atomic.Int64  // who want it and let no background step begin
 	mu     sync.Mutex
 	cancel context.CancelFunc // ends the background step that holds it, nil for none
 }
@@ -298,14 +298,19 @@ func (n *turn) take(ctx context.Context, shut <-chan struct{}) error {
 
 // halt ends a background step in progress and takes the turn.
 func (n *turn) halt(ctx context.Context, shut <-chan struct{}) error {
-	n.halted.Add(1)
-	defer n.halted.Add(-1)
+	defer n.hold()()
 	n.mu.Lock()
 	if n.cancel != nil {
 		n.cancel()
 	}
 	n.mu.Unlock()
 	return n.take(ctx, shut)
+}
+
+// hold lets no background step begin until the function that it returns is called.
+func (n *turn) hold() (release func()) {
+	n.halted.Add(1)
+	return func() { n.halted.Add(-1) }
 }
 
 // give ends try, take and halt.
