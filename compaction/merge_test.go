@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -120,6 +121,17 @@ func (f *fake) Cells(_ context.Context, col, from, to int) (*vector.Vector, erro
 	out := &f.out[col]
 	out.Reset(f.cells[col].Kind())
 	return out, errors.Join(f.failing("Cells"), out.AppendRange(f.cells[col], from, to))
+}
+
+func (f *fake) Measure(_ context.Context, from, to int) (float64, error) {
+	if err := f.failing("Measure"); err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for row := from; row < to; row++ {
+		sum += float64(len(f.keys.BytesAt(row)))
+	}
+	return sum, nil
 }
 
 func (f *fake) InsertTimes(_ context.Context, from, to int, dst []mvcc.Timestamp) ([]mvcc.Timestamp, error) {
@@ -401,8 +413,6 @@ type huge struct{ *fake }
 
 func (huge) Rows() int64 { return 1 << 30 }
 
-var _ rowset.Source = (*Merged)(nil)
-
 func benchmarkInputs(b *testing.B, owner func(n int) int) []Input {
 	all := []*fake{newFake("rowset 1"), newFake("rowset 2")}
 	for n := range 400_000 {
@@ -453,4 +463,38 @@ func benchmarkColumn(b *testing.B, in []Input, col int) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/400_000, "ns/row")
+}
+
+// What rows take in the inputs adds up, in runs and in mixtures.
+func TestMeasure(t *testing.T) {
+	a, b, c := newFake("a"), newFake("b"), newFake("c")
+	for i := range 3000 {
+		a.add(t, fmt.Appendf(nil, "%06d", i), i, false)
+		b.add(t, fmt.Appendf(nil, "%06dbbbb", i+2500), 10000+i, false)
+		c.add(t, fmt.Appendf(nil, "%06d", i+90000), 20000+i, false)
+	}
+	m, err := Merge(bg, []Input{a, b, c}, asOf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	measure := func(from, to int) float64 {
+		t.Helper()
+		n, err := m.Measure(bg, from, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, at := range []int{1, 2400, 2600, 2999, 3500, 7000} {
+		if n := measure(0, at) + measure(at, 9000); math.Abs(n-6*6000-10*3000) > 1 {
+			t.Errorf("cut at %d: %f bytes", at, n)
+		}
+	}
+	if n := measure(2600, 2800); n != 100*6+100*10 {
+		t.Errorf("mixture: %f bytes", n)
+	}
+	a.fail = "Measure"
+	if _, err := m.Measure(bg, 0, 9000); !errors.Is(err, errFake) {
+		t.Errorf("error %v", err)
+	}
 }

@@ -41,7 +41,7 @@ type Merged struct {
 	gather gatherer
 }
 
-var _ rowset.Source = (*Merged)(nil)
+var _ rowset.Measured = (*Merged)(nil)
 
 // segment is a range of output rows: consecutive rows of one input, or a mixture.
 type segment struct {
@@ -180,6 +180,48 @@ func (m *Merged) InsertTimes(ctx context.Context, from, to int, dst []mvcc.Times
 		dst = append(dst, mvcc.Timestamp(t))
 	}
 	return dst, err
+}
+
+// Measure returns about how many bytes rows [from, to) take in the inputs.
+func (m *Merged) Measure(ctx context.Context, from, to int) (sum float64, err error) {
+	err = m.each(from, to, func(s *segment, from, to int) error {
+		at, end := int(s.at)+from-int(s.start), int(s.at)+to-int(s.start)
+		if s.mixed {
+			bytes, err := m.measureMixture(ctx, m.from[at:end], m.which[at:end])
+			sum += bytes
+			return err
+		}
+		bytes, err := m.inputs[s.input].Measure(ctx, at, end)
+		sum += bytes
+		return err
+	})
+	return sum, err
+}
+
+// measureMixture is Measure for rows of several inputs: of each, those from the first to
+// the last are taken to be alike.
+func (m *Merged) measureMixture(ctx context.Context, from []uint16, which []uint32) (sum float64, err error) {
+	type span struct{ first, last, rows uint32 }
+	spans := make([]span, len(m.inputs))
+	for k, i := range from {
+		s := &spans[i]
+		if s.rows == 0 {
+			s.first = which[k]
+		}
+		s.last = which[k]
+		s.rows++
+	}
+	for i, s := range spans {
+		if s.rows == 0 {
+			continue
+		}
+		bytes, err := m.inputs[i].Measure(ctx, int(s.first), int(s.last)+1)
+		if err != nil {
+			return 0, err
+		}
+		sum += bytes * float64(s.rows) / float64(s.last-s.first+1)
+	}
+	return sum, nil
 }
 
 // readFunc returns what an input holds for its rows [from, to), valid until the next call.

@@ -3,11 +3,13 @@ package diskrowset
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/internal/delta"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
+	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
 )
 
@@ -128,6 +130,44 @@ func (n *Snapshot) Cells(ctx context.Context, col, from, to int) (*vector.Vector
 		n.column, n.col = n.newColumn(col), col
 	}
 	return n.view(ctx, n.column, from, to)
+}
+
+// Measure returns about how many bytes rows [from, to) take in the rowset's files: their
+// part of the pages of cells of variable length, and an even share of everything else. What
+// a file takes without rows does not count.
+func (n *Snapshot) Measure(ctx context.Context, from, to int) (float64, error) {
+	sum, even := 0.0, 0.0
+	for _, c := range slices.Concat(n.set.columns, []*column{n.set.times, n.set.index}) {
+		if c == nil {
+			continue
+		}
+		even += float64(max(c.section.Length+c.zoneSec.Length-columnOverhead, 0))
+		if c.typ.Kind() != schema.KindBytes || c == n.set.index {
+			continue
+		}
+		d, err := c.open(ctx)
+		if err != nil {
+			return 0, err
+		}
+		sum += d.position(to) - d.position(from)
+		even -= d.position(n.set.rows) - d.position(0)
+	}
+	if n.set.filters != nil {
+		even += float64(n.set.filters.section.Length)
+	}
+	return sum + max(even, 0)*float64(to-from)/float64(n.set.rows), nil
+}
+
+// position returns where a row lies among the bytes of the pages.
+func (d *columnData) position(row int) float64 {
+	x := d.index
+	if row >= int(x.Rows()) {
+		last := x.Pages() - 1
+		return float64(x.Offsets[last]) + float64(x.Sizes[last])
+	}
+	p := x.PageOf(int64(row))
+	start, end := x.PageRows(p)
+	return float64(x.Offsets[p]) + float64(x.Sizes[p])*float64(int64(row)-start)/float64(end-start)
 }
 
 // InsertTimes appends the insert timestamps of rows [from, to) to dst.

@@ -4,13 +4,23 @@ import (
 	"io"
 
 	"github.com/minikudu/minikudu/cfile"
+	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
 )
 
+// sampling is how many places of a range a sample is taken from, and how many rows at each.
+type sampling struct{ places, piece int }
+
+var (
+	rough = sampling{8, 128}  // enough to see that rows are far from filling a file
+	fine  = sampling{64, 128} // to cut files
+)
+
 const (
-	samplePlaces = 64  // places of a range that a sample is taken from
-	samplePiece  = 128 // rows taken at each
+	// What a rough sample must leave of a file for all rows to be taken: those that did not
+	// fit after all would only be begun again.
+	roughSlack = 1.5
 
 	// What a file takes beside the rows' own bytes.
 	fileOverhead   = 512
@@ -21,25 +31,29 @@ const (
 	bytesPerFilterKey = 1.3
 )
 
-// sizer chooses how many rows go into a file. It encodes a sample of the rows to come
-// and corrects the outcome by how the files before it compared with their samples.
+// sizer chooses how many rows go into a file. It asks the source what its rows take, or
+// else encodes a sample of the rows to come, and corrects the outcome by how the files
+// before it compared with that.
 type sizer struct {
 	w      *writer
-	fixed  float64 // bytes of a file without rows
-	scale  float64 // real bytes for each estimated one
-	chosen float64 // estimate for the range chosen last, before scale; 0: none was made
-	guess  int     // rows of the file before
+	source rowset.Measured // nil: a source that does not know
+	fixed  float64         // bytes of a file without rows
+	scale  float64         // real bytes for each estimated one
+	chosen float64         // estimate for the range chosen last, before scale; 0: none was made
+	guess  int             // rows of the file before
 }
 
 func newSizer(w *writer) sizer {
-	return sizer{w: w, scale: 1, guess: w.src.Rows(), fixed: fileOverhead + float64(w.o.Schema.Len()*columnOverhead)}
+	source, _ := w.src.(rowset.Measured)
+	return sizer{w: w, source: source, scale: 1, guess: w.src.Rows(), fixed: fileOverhead + float64(w.o.Schema.Len()*columnOverhead)}
 }
 
-// estimate is what a sample says of the rows [from, from+rows).
+// estimate is what is expected of the rows [from, from+rows).
 type estimate struct {
 	from, rows int
+	piece      int       // rows of a sample at each place
 	perRow     float64   // bytes of a row's fixed-width cells and filter bits
-	varying    []float64 // bytes per row of its other cells, at places evenly spread
+	varying    []float64 // bytes per row of its other cells, or of all, at places evenly spread
 }
 
 // bytes returns the estimate for the first n rows.
@@ -62,14 +76,14 @@ func (s *sizer) rows(from, total int) (int, error) {
 	left := min(total-from, maxRows)
 	target := max(float64(s.w.o.TargetBytes)-s.fixed, 1)
 	s.chosen = 0
-	plain, err := s.plain(from, left)
-	if err != nil || plain.bytes(left)*1.1 < target {
+	if all, err := s.all(from, left, target); all || err != nil {
 		return left, err
 	}
 	n := min(left, s.guess+s.guess/4)
 	var e *estimate
-	for range 4 { // until the sample covers about the rows that are chosen
-		if e, err = s.encoded(from, n); err != nil {
+	var err error
+	for range 4 { // until the estimate covers about the rows that are chosen
+		if e, err = s.estimate(from, n); err != nil {
 			return 0, err
 		}
 		all := e.bytes(n) * s.scale
@@ -95,6 +109,46 @@ func (s *sizer) rows(from, total int) (int, error) {
 	return n, nil
 }
 
+// all reports whether a rough look says that all rows that are left go into one file.
+func (s *sizer) all(from, left int, target float64) (bool, error) {
+	if s.source != nil {
+		return false, nil // which knows better at once
+	}
+	plain, err := s.plain(from, left)
+	if err != nil || plain.bytes(left)*roughSlack < target {
+		return err == nil, err
+	}
+	e, err := s.encoded(from, left, rough)
+	return err == nil && e.bytes(left)*s.scale*roughSlack < target, err
+}
+
+// estimate says what rows [from, from+n) take in a file.
+func (s *sizer) estimate(from, n int) (*estimate, error) {
+	if s.source == nil {
+		return s.encoded(from, n, fine)
+	}
+	e := newEstimate(from, n, fine)
+	for i := range e.varying {
+		at, end := e.place(i)
+		bytes, err := s.source.Measure(s.w.ctx, at, end)
+		if err != nil {
+			return nil, err
+		}
+		e.varying[i] = bytes / float64(end-at)
+	}
+	return e, nil
+}
+
+func newEstimate(from, n int, t sampling) *estimate {
+	return &estimate{from: from, rows: n, piece: t.piece, varying: make([]float64, min(t.places, n))}
+}
+
+// place returns the rows of a place.
+func (e *estimate) place(i int) (from, to int) {
+	n := int64(len(e.varying))
+	return e.from + int(int64(e.rows)*int64(i)/n), e.from + int(int64(e.rows)*int64(i+1)/n)
+}
+
 // share returns the size of the next file when that many bytes are left: a rest too
 // small for a file of its own is shared evenly with the last full one.
 func share(target, left float64) float64 {
@@ -110,9 +164,14 @@ func share(target, left float64) float64 {
 // wrote learns from a finished file of n rows.
 func (s *sizer) wrote(n int, size int64) {
 	s.guess = n
-	if s.chosen > 0 {
-		s.scale = min(max((float64(size)-s.fixed)/s.chosen, 0.2), 5)
+	if s.chosen == 0 {
+		return
 	}
+	scale := min(max((float64(size)-s.fixed)/s.chosen, 0.2), 5)
+	if s.source != nil { // what the inputs' rows took is about right, whichever file comes next
+		scale = (scale + s.scale) / 2
+	}
+	s.scale = scale
 }
 
 // shrink returns how many rows to try after n were too many.
@@ -124,7 +183,8 @@ func (s *sizer) shrink(n int) int {
 
 // plain estimates rows as they are without encoding.
 func (s *sizer) plain(from, n int) (*estimate, error) {
-	e := &estimate{from: from, rows: n, perRow: 16} // insert time, filter, bitmaps
+	e := newEstimate(from, n, rough)
+	e.perRow = 16 // insert time, filter, bitmaps
 	sch := s.w.o.Schema
 	for i := range sch.Len() {
 		if k := sch.Column(i).Kind(); k != schema.KindBytes {
@@ -136,7 +196,6 @@ func (s *sizer) plain(from, n int) (*estimate, error) {
 
 // addVarying measures the cells of variable length.
 func (s *sizer) addVarying(e *estimate) error {
-	e.varying = make([]float64, min(samplePlaces, e.rows))
 	sch := s.w.o.Schema
 	for i := range sch.Len() {
 		if sch.Column(i).Kind() != schema.KindBytes {
@@ -153,9 +212,9 @@ func (s *sizer) addVarying(e *estimate) error {
 	return nil
 }
 
-// encoded estimates rows as they are in a file.
-func (s *sizer) encoded(from, n int) (*estimate, error) {
-	e := &estimate{from: from, rows: n}
+// encoded estimates rows as they are in a file, by encoding a sample of them.
+func (s *sizer) encoded(from, n int, t sampling) (*estimate, error) {
+	e := newEstimate(from, n, t)
 	if !s.w.o.NoFilters {
 		e.perRow = bytesPerFilterKey
 	}
@@ -215,11 +274,10 @@ func (s *sizer) encodeSample(col int, e *estimate) (rows, before, after float64,
 // sample gives fn cells of a column from each place of the estimate; rows is how many
 // of the place there are in all.
 func (s *sizer) sample(col int, e *estimate, fn func(place, rows int, v *vector.Vector) error) error {
-	places := len(e.varying)
-	for i := range places {
-		at, end := int(int64(e.rows)*int64(i)/int64(places)), int(int64(e.rows)*int64(i+1)/int64(places))
-		end = min(end, at+samplePiece)
-		err := s.w.columnPieces(col, e.from+at, e.from+end, func(v *vector.Vector) error { return fn(i, end-at, v) })
+	for i := range e.varying {
+		at, end := e.place(i)
+		end = min(end, at+e.piece)
+		err := s.w.columnPieces(col, at, end, func(v *vector.Vector) error { return fn(i, end-at, v) })
 		if err != nil {
 			return err
 		}

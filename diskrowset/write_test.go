@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/minikudu/minikudu/compaction"
 	"github.com/minikudu/minikudu/internal/mvcc"
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
@@ -93,6 +94,74 @@ func TestRollingKeepsTheTarget(t *testing.T) {
 				t.Errorf("%d rows of %d", rows, src.Rows())
 			}
 			t.Logf("%d files of %d KiB on average, %d numbers used", len(sets), total/len(sets)>>10, st.next)
+		})
+	}
+}
+
+// counted is a source that counts the cells read of it.
+type counted struct {
+	rowset.Measured
+	cells *atomic.Int64
+}
+
+func (c counted) Fork() rowset.Source {
+	return counted{c.Measured.Fork().(rowset.Measured), c.cells}
+}
+
+func (c counted) Column(ctx context.Context, col, from, to int, dst *vector.Vector) error {
+	c.cells.Add(int64(to - from))
+	return c.Measured.Column(ctx, col, from, to, dst)
+}
+
+// TestMergeKeepsTheTarget: a merge cuts files by what its inputs take, and reads no cell for
+// that.
+func TestMergeKeepsTheTarget(t *testing.T) {
+	const n, target = 40_000, 2 << 20
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for name, size := range map[string]func(i int) int{
+		"even":    func(int) int { return 400 },
+		"growing": func(i int) int { return i / 30 },
+		"lumps":   func(i int) int { return 1600 * (i / 4000 % 2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := kv(t, n, col("msg", schema.String), func(i int) schema.Value {
+				b := make([]byte, size(i))
+				for k := range b {
+					b[k] = byte(rnd.Uint32())
+				}
+				return str(string(b))
+			})
+			var parts [3][]int32
+			for i := range n {
+				k := i * 3 / n
+				if i > n/2 {
+					k = rnd.IntN(3)
+				}
+				parts[k] = append(parts[k], int32(i))
+			}
+			st := newStore(t, src.schema)
+			var in []compaction.Input
+			for _, rows := range parts {
+				for _, s := range st.write(src.pick(t, rows)) {
+					snapshot, err := s.At(mvcc.Max, mvcc.Max)
+					must(t, err)
+					defer snapshot.Close()
+					in = append(in, snapshot)
+				}
+			}
+			m, err := compaction.Merge(bg, in, mvcc.Max)
+			must(t, err)
+			var cells atomic.Int64
+			first := st.next
+			sets := st.write(counted{m, &cells}, func(o *WriterOptions) { o.TargetBytes = target })
+			for i, s := range sets {
+				if b := s.meta.EncodedBytes(); b > target*11/10 || i < len(sets)-2 && b < target*2/3 {
+					t.Errorf("file %d of %d has %d bytes", i, len(sets), b)
+				}
+			}
+			if begun := int(st.next - first); begun > len(sets)+1 || begun == len(sets) && cells.Load() != 2*n {
+				t.Errorf("%d files of %d, %d cells of %d read", begun, len(sets), cells.Load(), 2*n)
+			}
 		})
 	}
 }

@@ -151,6 +151,9 @@ type MergeInput interface {
 	// Cells returns the cells of rows [from, to) of a schema column, those of a ghost as
 	// they were last, valid until the next call for the same column.
 	Cells(ctx context.Context, col, from, to int) (*vector.Vector, error)
+	// Measure returns about how many bytes rows [from, to) take in their files, what was
+	// changed since and their history not counted.
+	Measure(ctx context.Context, from, to int) (float64, error)
 	// InsertTimes appends the insert timestamps of rows [from, to) to dst: when their
 	// last life began, 0 when that is not known.
 	InsertTimes(ctx context.Context, from, to int, dst []mvcc.Timestamp) ([]mvcc.Timestamp, error)
@@ -180,6 +183,14 @@ type Source interface {
 	// History returns what is kept of the history of rows [from, to), which it numbers
 	// from 0; nil when that is nothing.
 	History(from, to int) History
+}
+
+// Measured is a Source whose rows come from files.
+type Measured interface {
+	Source
+	// Measure returns about how many bytes rows [from, to) take in their files, without
+	// their history.
+	Measure(ctx context.Context, from, to int) (float64, error)
 }
 
 // History is what commits did to rows besides beginning their present life. Every
