@@ -142,6 +142,14 @@ func (h *PageHeader) plain(dst, block []byte) error {
 	return nil
 }
 
+// compressor returns what compresses blocks of an encoding.
+func compressor(e schema.Encoding) func(dst, src []byte, c schema.Compression) ([]byte, error) {
+	if e == schema.EncodingText || e == schema.EncodingPrefix {
+		return compress.CompressText
+	}
+	return compress.Compress
+}
+
 // appendPage appends a page of the given body. With a codec, the page is stored without
 // one unless that saves something.
 func appendPage(dst, body []byte, e schema.Encoding, c schema.Compression) []byte {
@@ -149,7 +157,7 @@ func appendPage(dst, body []byte, e schema.Encoding, c schema.Compression) []byt
 	dst = append(dst, byte(e), byte(c), 0, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(min(uint64(len(body)), math.MaxUint32)))
 	if c != schema.CompressionNone && len(body) <= maxPagePlain {
-		out, err := compress.Compress(dst, body, c)
+		out, err := compressor(e)(dst, body, c)
 		if err == nil && len(out)-len(dst) < len(body) {
 			return out
 		}

@@ -4,7 +4,6 @@ import (
 	"math"
 	"sync"
 
-	"github.com/minikudu/minikudu/internal/compress"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
 )
@@ -303,7 +302,7 @@ func (b *pageBuilder) sample(w way) (size int, ok bool) {
 		}
 		b.sampled = body
 		if w.codec {
-			b.packed[1], _ = compress.Compress(b.packed[1][:0], body, schema.CompressionZstd)
+			b.packed[1], _ = compressor(w.encoding)(b.packed[1][:0], body, schema.CompressionZstd)
 			body = b.packed[1]
 		}
 		size += len(body)

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/minikudu/minikudu/internal/compress"
 	"github.com/minikudu/minikudu/schema"
 	"github.com/minikudu/minikudu/vector"
 	"github.com/minikudu/minikudu/vfs"
@@ -496,4 +497,28 @@ func TestLongWordsStayWords(t *testing.T) {
 	}
 	got, _ := decodeBlock(t, block, dict, f)
 	sameVectors(t, got, v)
+}
+
+// Texts are compressed as fast as zstd can, numbers are not.
+func TestTextsAreCompressedFast(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var body []byte
+	for len(body) < 8<<10 {
+		body = fmt.Appendf(body, "HLT_%d_L1_%d,", rnd.IntN(300), rnd.IntN(40))
+	}
+	for e, compressed := range map[schema.Encoding]func(dst, src []byte, c schema.Compression) ([]byte, error){
+		schema.EncodingText: compress.CompressText, schema.EncodingPrefix: compress.CompressText,
+		schema.EncodingFrame: compress.Compress, schema.EncodingCodes: compress.Compress,
+	} {
+		want, err := compressed(nil, body, schema.CompressionZstd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page := appendPage(nil, body, e, schema.CompressionZstd); !bytes.Equal(page[pageHeader:], want) {
+			t.Errorf("%s: a page of %d bytes, want %d", e, len(page)-pageHeader, len(want))
+		}
+	}
+	if fast, slow := appendPage(nil, body, schema.EncodingText, schema.CompressionZstd), appendPage(nil, body, schema.EncodingFrame, schema.CompressionZstd); bytes.Equal(fast[pageHeader:], slow[pageHeader:]) {
+		t.Error("both are the same")
+	}
 }

@@ -8,19 +8,20 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// One of each serves all goroutines, as many at a time as there are processors. They are
-// made, and the encoder is put to use once, when the program starts: they hand their state
+// One of each kind serves all goroutines, as many at a time as there are processors. They are
+// made, and the encoders are put to use once, when the program starts: they hand their state
 // around in channels, which would otherwise belong to the synctest bubble of whoever comes
 // first. Memory that is not used yet is not resident.
 var (
-	zstdEncoder = newZstdEncoder()
+	zstdEncoder = newZstdEncoder(zstd.SpeedDefault)
+	zstdFastest = newZstdEncoder(zstd.SpeedFastest)
 	zstdDecoder = newZstdDecoder()
 )
 
 // The options are constant and valid, so an error is a bug of ours. Neither kind starts a
 // goroutine for whole-block calls.
-func newZstdEncoder() *zstd.Encoder {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
+func newZstdEncoder(level zstd.EncoderLevel) *zstd.Encoder {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		panic(fmt.Sprintf("compress: zstd encoder: %v", err))
 	}
@@ -37,8 +38,8 @@ func newZstdDecoder() *zstd.Decoder {
 	return d
 }
 
-func appendZstd(dst, src []byte) ([]byte, error) {
-	return zstdEncoder.EncodeAll(src, slices.Grow(dst, len(src)/2)), nil
+func appendZstd(e *zstd.Encoder, dst, src []byte) ([]byte, error) {
+	return e.EncodeAll(src, slices.Grow(dst, len(src)/2)), nil
 }
 
 func decodeZstd(dst, src []byte) error {
