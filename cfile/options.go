@@ -3,6 +3,7 @@ package cfile
 import (
 	"context"
 
+	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/schema"
 )
 
@@ -31,6 +32,8 @@ type WriterOptions struct {
 	NoPositionalIndex bool
 	// NoZones leaves the summaries of pages and file out.
 	NoZones bool
+	// Habit remembers how pages of the column are encoded, for EncodingPaged; nil: nothing does.
+	Habit *encoding.Habit
 
 	indexBlockSize int  // 0: 32 KiB; tests make deep trees with small ones
 	noChecksums    bool // tests only

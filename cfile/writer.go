@@ -68,7 +68,7 @@ func NewWriter(dst io.Writer, o WriterOptions) (*Writer, error) {
 	kind := o.Type.Kind()
 	enc, err := encoding.NewEncoder(encoding.EncoderOptions{
 		Format:    encoding.Format{Kind: kind, Encoding: o.Encoding, Nullable: o.Nullable},
-		BlockSize: o.BlockSize, MaxRows: pageRows(kind, o.BlockSize)})
+		BlockSize: o.BlockSize, MaxRows: pageRows(kind, o.BlockSize), Habit: o.Habit})
 	if err != nil {
 		return nil, fmt.Errorf("column %s: %w", o.Column, err)
 	}

@@ -162,7 +162,9 @@ func (w *fileWriter) makeTimes(p *part) error {
 	if err != nil || lo == hi {
 		return err
 	}
-	cw, err := cfile.NewWriter(&p.buf, w.o.numbers("insert times", schema.Int64))
+	o := w.o.numbers("insert times", schema.Int64)
+	o.Habit = w.o.Habits.of(insertTimes)
+	cw, err := cfile.NewWriter(&p.buf, o)
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"sync"
 
 	"github.com/minikudu/minikudu/cfile"
+	"github.com/minikudu/minikudu/encoding"
 	"github.com/minikudu/minikudu/internal/binfmt"
 	"github.com/minikudu/minikudu/internal/cache"
 	"github.com/minikudu/minikudu/internal/filecache"
@@ -56,6 +58,8 @@ type WriterOptions struct {
 	KuduCompatible bool
 	// Horizon is the time below which insert times are stored as 0 (R8).
 	Horizon mvcc.Timestamp
+	// Habits remember how columns are encoded, from one call to the next; nil: nothing does.
+	Habits *Habits
 	// Workers returns how many goroutines may make parts of a file now; it is asked before
 	// each part. nil: as many as there are processors.
 	Workers func() int
@@ -89,9 +93,34 @@ func (o *WriterOptions) column(i int) cfile.WriterOptions {
 	w := cfile.WriterOptions{Column: c.Name, Type: c.Type, Nullable: c.Nullable, Encoding: c.Encoding,
 		Compression: c.Compression, BlockSize: c.BlockSize, ValueIndex: i == 0 && o.Schema.NumKey() == 1}
 	if !o.KuduCompatible && c.Encoding == schema.EncodingAuto && c.Compression == schema.CompressionDefault {
-		w.Encoding = schema.EncodingPaged
+		w.Encoding, w.Habit = schema.EncodingPaged, o.Habits.of(c.ID)
 	}
 	return w
+}
+
+// Habits are the [encoding.Habit] of each column of a table. The zero value is ready.
+type Habits struct {
+	mu      sync.Mutex
+	columns map[schema.ColumnID]*encoding.Habit
+}
+
+// insertTimes stands for the column of insert times.
+const insertTimes schema.ColumnID = -1
+
+// of returns the habit of a column; nil when there are none.
+func (h *Habits) of(id schema.ColumnID) *encoding.Habit {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.columns == nil {
+		h.columns = map[schema.ColumnID]*encoding.Habit{}
+	}
+	if h.columns[id] == nil {
+		h.columns[id] = new(encoding.Habit)
+	}
+	return h.columns[id]
 }
 
 // numbers returns how numbers beside the columns are written.

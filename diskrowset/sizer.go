@@ -13,7 +13,7 @@ import (
 type sampling struct{ places, piece int }
 
 var (
-	rough = sampling{8, 128}  // enough to see that rows are far from filling a file
+	rough = sampling{8, 64}   // enough to see that rows are far from filling a file
 	fine  = sampling{64, 128} // to cut files
 )
 
@@ -244,6 +244,7 @@ func (s *sizer) encoded(from, n int, t sampling) (*estimate, error) {
 // their bytes before and after.
 func (s *sizer) encodeSample(col int, e *estimate) (rows, before, after float64, err error) {
 	o := s.w.o.column(col)
+	o.Habit = nil // pages of a sample are not like those of a column
 	cw, err := cfile.NewWriter(io.Discard, o)
 	if err != nil {
 		return 0, 0, 0, err

@@ -234,6 +234,24 @@ func TestPartsMadeBesideEachOther(t *testing.T) {
 	}
 }
 
+// Habits are learnt by column, and change no answer.
+func TestWritersShareHabits(t *testing.T) {
+	src := small(t, 20000)
+	st := newStore(t, src.schema)
+	var h Habits
+	use := func(o *WriterOptions) { o.Habits = &h }
+	want, _ := query{}.scan(t, st.one(src))
+	for range 2 {
+		got, _ := query{}.scan(t, st.one(src, use))
+		equalLines(t, got, want)
+	}
+	if len(h.columns) != src.schema.Len()+1 {
+		t.Errorf("habits of %d columns, want those of %d and the insert times", len(h.columns), src.schema.Len())
+	}
+	got, _ := query{}.scan(t, st.one(src, use, func(o *WriterOptions) { o.KuduCompatible = true }))
+	equalLines(t, got, want)
+}
+
 // A file that is given up since its context ends says so, whichever part notices.
 func TestWriteIsCancelled(t *testing.T) {
 	src := small(t, 10000)

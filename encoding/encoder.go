@@ -25,6 +25,8 @@ type EncoderOptions struct {
 	BlockSize       int // bytes at which a block is full; default 256 KiB
 	MaxRows         int // rows at which a block is full, whatever its bytes; default 256 Ki or BlockSize, the larger
 	RestartInterval int // PREFIX: values between two that are stored whole; default 16
+
+	Habit *Habit // PAGED: of the column; nil: none
 }
 
 func (o EncoderOptions) withDefaults() EncoderOptions {

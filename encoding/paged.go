@@ -20,10 +20,8 @@ type pageBuilder struct {
 	width  int
 	target int    // bytes of a page that is decompressed faster than read
 	nulls  []byte // what precedes the values
-	chosen way
-	codecs []schema.Compression // tried for a way that has one
-	rate   float64              // bytes a value when the way was chosen
-	age    int                  // plain bytes since
+	shared *Habit // of the column; nil: none
+	habit
 
 	*pageWork // while a page is made
 }
@@ -62,9 +60,12 @@ type way struct {
 	codec    bool // compressed
 }
 
-// Codecs to try: all when a way is chosen, then that of the page it was chosen for.
+// codecs are compressions to try.
+type codecs []schema.Compression
+
+// All when a way is chosen, then that of the page it was chosen for.
 var (
-	allCodecs = []schema.Compression{schema.CompressionZstd, schema.CompressionLZ4}
+	allCodecs = codecs{schema.CompressionZstd, schema.CompressionLZ4}
 	zstdAlone = allCodecs[:1]
 	lz4Alone  = allCodecs[1:]
 )
@@ -99,7 +100,7 @@ var (
 
 const (
 	// A way is kept for so many times the target of plain bytes, unless pages get so much worse.
-	keepPages = 8
+	keepPages = 32
 	worse     = 1.2
 
 	// A page whose cells cannot be read one by one is decoded whole for one of them. So it ends
@@ -122,7 +123,7 @@ const (
 )
 
 func newPageBuilder(o EncoderOptions) *pageBuilder {
-	b := &pageBuilder{kind: o.Kind, width: o.Kind.Width(), target: o.BlockSize, codecs: allCodecs}
+	b := &pageBuilder{kind: o.Kind, width: o.Kind.Width(), target: o.BlockSize, shared: o.Habit, habit: o.Habit.get()}
 	switch {
 	case o.Kind == schema.KindBool:
 		b.bits = &plainBitsBuilder{limit: o.BlockSize}
@@ -133,6 +134,9 @@ func newPageBuilder(o EncoderOptions) *pageBuilder {
 	default:
 		b.raw = &shuffleBuilder{width: b.width, limit: max(1, o.BlockSize/b.width)}
 		b.builder = b.raw
+	}
+	if b.limit > 0 && b.raw != nil { // texts begin as words, of which a page has more
+		b.setLimit(min(b.limit, b.target))
 	}
 	return b
 }
@@ -180,14 +184,18 @@ func (b *pageBuilder) finish(dst []byte) []byte {
 		b.ints = appendInts(b.ints, b.raw.buf, b.width)
 	}
 	at, page := len(dst), b.choosePage(dst)
-	b.fit(len(page) - at)
+	size := len(page) - at
+	b.fit(size)
+	if b.count() >= 4*samplePiece || size >= leastPage && 2*size >= b.aim() {
+		b.shared.put(b.habit)
+	}
 	return page
 }
 
 // choosePage appends the page in the way of the one before, or the best one.
 func (b *pageBuilder) choosePage(dst []byte) []byte {
 	values := float64(b.count() + 1)
-	if b.age += b.plainSize(); b.age < keepPages*b.target && b.applies() {
+	if b.age += b.plainSize(); b.rate > 0 && b.age < keepPages*b.target && b.applies() {
 		at := len(dst)
 		if page, ok := b.page(dst, b.chosen); ok && float64(len(page)-at) <= worse*b.rate*values {
 			return page
@@ -207,12 +215,19 @@ func (b *pageBuilder) plainSize() int {
 	return 4 * b.count()
 }
 
+// aim returns the bytes that a page should take.
+func (b *pageBuilder) aim() int { return min(max(b.target/b.chosen.share(), leastPage), b.target) }
+
 // fit sets how much the next page takes, by the bytes that the present one has become.
 func (b *pageBuilder) fit(size int) {
-	share := b.chosen.share()
-	aim := min(max(b.target/share, leastPage), b.target)
-	next := float64(b.plainSize()) * float64(aim) / float64(size)
-	limit := int(min(max(next, float64(aim)), float64(b.target)))
+	aim := float64(b.aim())
+	next := float64(b.plainSize()) * aim / float64(size)
+	b.setLimit(int(min(max(next, aim), float64(b.target))))
+}
+
+// setLimit sets the plain bytes at which a page is full.
+func (b *pageBuilder) setLimit(limit int) {
+	b.limit = limit
 	switch {
 	case b.raw != nil:
 		b.raw.limit = max(1, limit/b.width)

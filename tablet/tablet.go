@@ -77,10 +77,11 @@ type Tablet struct {
 	// Safe on their own.
 	stores  atomic.Pointer[stores]
 	locks   keyLocks
-	closed  atomic.Bool   // by Close or Drop
-	lastID  atomic.Int64  // largest generated id handed out
-	i, maxM atomic.Uint64 // watermarks of the last publication
-	h       atomic.Uint64 // horizon: history up to it may be gone, or will be
+	habits  diskrowset.Habits // of its columns
+	closed  atomic.Bool       // by Close or Drop
+	lastID  atomic.Int64      // largest generated id handed out
+	i, maxM atomic.Uint64     // watermarks of the last publication
+	h       atomic.Uint64     // horizon: history up to it may be gone, or will be
 
 	// Taken in this order, before mu.
 	compacting sync.Mutex // held over a compaction
@@ -162,6 +163,7 @@ func (t *Tablet) raiseHorizon() (h mvcc.Timestamp) {
 // times may go only where a replay does not need them (R8).
 func (t *Tablet) writer(horizon mvcc.Timestamp) diskrowset.WriterOptions {
 	o := t.env.Writer
+	o.Habits = &t.habits
 	if !t.env.Replaying() {
 		o.Horizon = horizon
 		if oldest := t.Memory().Oldest; oldest > 0 {
