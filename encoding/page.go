@@ -142,26 +142,38 @@ func (h *PageHeader) plain(dst, block []byte) error {
 	return nil
 }
 
-// compressor returns what compresses blocks of an encoding.
-func compressor(e schema.Encoding) func(dst, src []byte, c schema.Compression) ([]byte, error) {
-	if e == schema.EncodingText || e == schema.EncodingPrefix {
-		return compress.CompressText
-	}
-	return compress.Compress
-}
+// isText reports whether blocks of an encoding are mostly texts, which are compressed faster.
+func isText(e schema.Encoding) bool { return e == schema.EncodingText || e == schema.EncodingPrefix }
 
 // appendPage appends a page of the given body. With a codec, the page is stored without
-// one unless that saves something.
-func appendPage(dst, body []byte, e schema.Encoding, c schema.Compression) []byte {
+// one unless that saves something, and its head is apart, so that [MovePage] can change it.
+func appendPage(dst, body []byte, e schema.Encoding, c schema.Compression, nullable bool) []byte {
 	at := len(dst)
 	dst = append(dst, byte(e), byte(c), 0, 0)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(min(uint64(len(body)), math.MaxUint32)))
 	if c != schema.CompressionNone && len(body) <= maxPagePlain {
-		out, err := compressor(e)(dst, body, c)
+		n := 0
+		if h, ok := cutHead(body, e, nullable); ok && h.size <= maxHead+len(body)/128 {
+			n = h.size
+		}
+		out, err := compressBody(dst, body[:n], body[n:], c, isText(e))
 		if err == nil && len(out)-len(dst) < len(body) {
 			return out
 		}
 	}
 	dst[at+1] = byte(schema.CompressionNone)
 	return append(dst, body...)
+}
+
+// maxHead is how many bytes of a page, and a part of it, may stay uncompressed for its head.
+const maxHead = 32
+
+func compressBody(dst, head, rest []byte, c schema.Compression, text bool) ([]byte, error) {
+	switch {
+	case len(head) > 0:
+		return compress.WithHead(dst, head, rest, c, text)
+	case text:
+		return compress.CompressText(dst, rest, c)
+	}
+	return compress.Compress(dst, rest, c)
 }

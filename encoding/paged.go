@@ -16,11 +16,12 @@ type pageBuilder struct {
 	bits    *plainBitsBuilder
 	dict    *dictBuilder
 
-	kind   schema.Kind
-	width  int
-	target int    // bytes of a page that is decompressed faster than read
-	nulls  []byte // what precedes the values
-	shared *Habit // of the column; nil: none
+	kind     schema.Kind
+	width    int
+	target   int    // bytes of a page that is decompressed faster than read
+	nulls    []byte // what precedes the values
+	nullable bool   // something does
+	shared   *Habit // of the column; nil: none
 	habit
 
 	*pageWork // while a page is made
@@ -123,7 +124,7 @@ const (
 )
 
 func newPageBuilder(o EncoderOptions) *pageBuilder {
-	b := &pageBuilder{kind: o.Kind, width: o.Kind.Width(), target: o.BlockSize, shared: o.Habit, habit: o.Habit.get()}
+	b := &pageBuilder{kind: o.Kind, width: o.Kind.Width(), target: o.BlockSize, nullable: o.Nullable, shared: o.Habit, habit: o.Habit.get()}
 	switch {
 	case o.Kind == schema.KindBool:
 		b.bits = &plainBitsBuilder{limit: o.BlockSize}
@@ -317,7 +318,7 @@ func (b *pageBuilder) sample(w way) (size int, ok bool) {
 		}
 		b.sampled = body
 		if w.codec {
-			b.packed[1], _ = compressor(w.encoding)(b.packed[1][:0], body, schema.CompressionZstd)
+			b.packed[1], _ = compressBody(b.packed[1][:0], nil, body, schema.CompressionZstd, isText(w.encoding))
 			body = b.packed[1]
 		}
 		size += len(body)
@@ -336,12 +337,12 @@ func (b *pageBuilder) page(dst []byte, w way) ([]byte, bool) {
 		return dst, false
 	}
 	if !w.codec {
-		return appendPage(dst, body, w.encoding, schema.CompressionNone), true
+		return appendPage(dst, body, w.encoding, schema.CompressionNone, b.nullable), true
 	}
 	at := len(dst)
-	dst = appendPage(dst, body, w.encoding, b.codecs[0])
+	dst = appendPage(dst, body, w.encoding, b.codecs[0], b.nullable)
 	for _, c := range b.codecs[1:] {
-		other := appendPage(b.sampled[:0], body, w.encoding, c)
+		other := appendPage(b.sampled[:0], body, w.encoding, c, b.nullable)
 		if b.sampled = other; penalized(other) <= penalized(dst[at:]) {
 			dst = append(dst[:at], other...)
 		}
@@ -456,9 +457,9 @@ func (b *pageBuilder) appendWords(dst []byte) ([]byte, bool) {
 	}
 	b.borrow()
 	defer b.release()
-	plain, mode := b.dict.plain, b.dict.mode
-	b.dict.plain, b.dict.mode, b.nulls = b.dict.words, modePlain, b.nulls[:0]
+	plain, mode, nullable := b.dict.plain, b.dict.mode, b.nullable
+	b.dict.plain, b.dict.mode, b.nulls, b.nullable = b.dict.words, modePlain, b.nulls[:0], false
 	dst = b.choose(dst, 1)
-	b.dict.plain, b.dict.mode = plain, mode
+	b.dict.plain, b.dict.mode, b.nullable = plain, mode, nullable
 	return dst, true
 }
