@@ -37,11 +37,11 @@ func AddPageEncodings(dst []PageEncoding, counts ...PageEncoding) []PageEncoding
 }
 
 // countPage counts the page in the payload of a file whose pages have their own encoding.
-func (w *Writer) countPage() error {
+func (w *Writer) countPage(payload []byte) error {
 	if w.o.Encoding != schema.EncodingPaged {
 		return nil
 	}
-	h, err := encoding.PageInfo(w.payload, w.o.Type.Kind())
+	h, err := encoding.PageInfo(payload, w.o.Type.Kind())
 	w.counts = AddPageEncodings(w.counts, PageEncoding{h.Encoding, h.Compression, 1})
 	return err
 }

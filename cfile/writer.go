@@ -270,10 +270,16 @@ func (w *Writer) closePage() error {
 		return nil
 	}
 	w.payload = slices.Grow(w.enc.Finish(w.payload[:0]), checksumSize)
-	if err := w.countPage(); err != nil {
+	return w.writePage(w.payload, rows)
+}
+
+// writePage writes the payload of a page of so many rows and enters it in the indexes. The
+// next page begins.
+func (w *Writer) writePage(payload []byte, rows int) error {
+	if err := w.countPage(payload); err != nil {
 		return err
 	}
-	p, err := w.blocks.write(w.payload)
+	p, err := w.blocks.write(payload)
 	if err != nil {
 		return err
 	}
@@ -392,6 +398,7 @@ func (w *Writer) writeFooter() error {
 	if !w.o.NoZones {
 		w.footer.Metadata = append(w.footer.Metadata, Metadata{MetadataZone, appendZone(nil, &w.zones.File)})
 	}
+	w.appendTarget()
 	if len(w.counts) > 0 {
 		w.footer.Metadata = append(w.footer.Metadata, Metadata{MetadataPages, appendPageEncodings(nil, w.counts)})
 	}

@@ -42,6 +42,8 @@ type fake struct {
 	out   [2]vector.Vector
 	fail  string // method that fails
 
+	stored rowset.StoredColumn // of all columns
+
 	keyRows    int // rows whose keys were read
 	widestKeys int // by one call
 	widestCell int // rows of one call
@@ -132,6 +134,10 @@ func (f *fake) Measure(_ context.Context, from, to int) (float64, error) {
 		sum += float64(len(f.keys.BytesAt(row)))
 	}
 	return sum, nil
+}
+
+func (f *fake) Stored(context.Context, int) (rowset.StoredColumn, error) {
+	return f.stored, f.failing("Stored")
 }
 
 func (f *fake) InsertTimes(_ context.Context, from, to int, dst []mvcc.Timestamp) ([]mvcc.Timestamp, error) {
@@ -498,3 +504,50 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// column is a stored column of a test.
+type column string
+
+func (column) Pages() int { return 1 }
+
+// The parts of a merge that lie in one input are told, with the rows there.
+func TestStored(t *testing.T) {
+	a, b := newFake("a"), newFake("b")
+	a.stored, b.stored = column("a"), column("b")
+	for i := range 3000 {
+		a.add(t, fmt.Appendf(nil, "%06d", i), i, i == 1000)
+		b.add(t, fmt.Appendf(nil, "%06db", i+2500), 10000+i, false)
+	}
+	m, err := Merge(bg, []Input{a, b}, asOf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []string
+	for from := 0; from < m.Rows(); {
+		file, at, n, err := m.Stored(bg, intCell, from, m.Rows())
+		if err != nil || n < 1 {
+			t.Fatal(n, err)
+		}
+		if file == nil {
+			runs = append(runs, fmt.Sprint("mixture of ", n))
+		} else {
+			runs = append(runs, fmt.Sprint(file, " ", at, " ", n))
+			if input, row := m.RowOf(from); in(m, input).stored != file || int(row) != at {
+				t.Errorf("row %d is row %d of %s", from, row, in(m, input))
+			}
+		}
+		from += n
+	}
+	if want := "[a 0 1000 a 1001 1500 mixture of 998 b 499 2501]"; fmt.Sprint(runs) != want {
+		t.Errorf("runs %v, want %v", runs, want)
+	}
+	if file, at, n, err := m.Stored(bg, intCell, 1200, 1500); file != column("a") || at != 1201 || n != 300 || err != nil {
+		t.Errorf("%v, %d, %d, %v", file, at, n, err)
+	}
+	b.fail = "Stored"
+	if _, _, _, err := m.Stored(bg, intCell, m.Rows()-1, m.Rows()); !errors.Is(err, errFake) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func in(m *Merged, input int) *fake { return m.inputs[input].(*fake) }

@@ -41,7 +41,7 @@ type Merged struct {
 	gather gatherer
 }
 
-var _ rowset.Measured = (*Merged)(nil)
+var _ rowset.FromFiles = (*Merged)(nil)
 
 // segment is a range of output rows: consecutive rows of one input, or a mixture.
 type segment struct {
@@ -222,6 +222,20 @@ func (m *Merged) measureMixture(ctx context.Context, from []uint16, which []uint
 		sum += bytes * float64(s.rows) / float64(s.last-s.first+1)
 	}
 	return sum, nil
+}
+
+// Stored says where the cells of a column from row from on lie: in the input whose run the
+// rows are, if it has them in a file.
+func (m *Merged) Stored(ctx context.Context, col, from, to int) (file rowset.StoredColumn, at, n int, err error) {
+	i := m.find(from)
+	s := &m.segments[i]
+	if i+1 < len(m.segments) {
+		to = min(to, int(m.segments[i+1].start))
+	}
+	if !s.mixed {
+		file, err = m.inputs[s.input].Stored(ctx, col)
+	}
+	return file, int(s.at) + from - int(s.start), to - from, err
 }
 
 // readFunc returns what an input holds for its rows [from, to), valid until the next call.

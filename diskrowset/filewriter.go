@@ -95,18 +95,11 @@ func (w *fileWriter) makeColumn(p *part, k, i int) error {
 	if err != nil {
 		return err
 	}
-	plain := int64(0)
-	err = p.w.columnPieces(i, w.from, w.to, func(v *vector.Vector) error {
-		plain += plainBytes(v)
-		if err := cw.Append(v); err != nil {
-			return err
-		}
-		return w.grow(p, cw.EstimatedSize())
-	})
-	if err != nil {
+	c := columnWriter{file: w, part: p, col: i, out: cw}
+	if err := c.write(w.from, w.to); err != nil {
 		return err
 	}
-	cw.AddMetadata(plainBytesKey, strconv.AppendInt(nil, plain, 10))
+	cw.AddMetadata(plainBytesKey, strconv.AppendInt(nil, c.plain, 10))
 	sum, err := cw.Finish()
 	if err != nil {
 		return err

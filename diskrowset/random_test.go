@@ -42,6 +42,9 @@ func drawColumn(t *rapid.T, name string, types []schema.Type, key bool) schema.C
 	}
 	c.Encoding = rapid.SampledFrom(encodings).Draw(t, "encoding")
 	c.Compression = schema.Compression(rapid.IntRange(0, 4).Draw(t, "compression"))
+	if rapid.Bool().Draw(t, "paged") {
+		c.Encoding, c.Compression = schema.EncodingAuto, schema.CompressionDefault
+	}
 	c.BlockSize = rapid.SampledFrom([]int{0, 512, 4096}).Draw(t, "block size")
 	return c
 }

@@ -36,15 +36,15 @@ const (
 // before it compared with that.
 type sizer struct {
 	w      *writer
-	source rowset.Measured // nil: a source that does not know
-	fixed  float64         // bytes of a file without rows
-	scale  float64         // real bytes for each estimated one
-	chosen float64         // estimate for the range chosen last, before scale; 0: none was made
-	guess  int             // rows of the file before
+	source rowset.FromFiles // nil: a source that does not know
+	fixed  float64          // bytes of a file without rows
+	scale  float64          // real bytes for each estimated one
+	chosen float64          // estimate for the range chosen last, before scale; 0: none was made
+	guess  int              // rows of the file before
 }
 
 func newSizer(w *writer) sizer {
-	source, _ := w.src.(rowset.Measured)
+	source, _ := w.src.(rowset.FromFiles)
 	return sizer{w: w, source: source, scale: 1, guess: w.src.Rows(), fixed: fileOverhead + float64(w.o.Schema.Len()*columnOverhead)}
 }
 

@@ -100,17 +100,17 @@ func TestRollingKeepsTheTarget(t *testing.T) {
 
 // counted is a source that counts the cells read of it.
 type counted struct {
-	rowset.Measured
+	rowset.FromFiles
 	cells *atomic.Int64
 }
 
 func (c counted) Fork() rowset.Source {
-	return counted{c.Measured.Fork().(rowset.Measured), c.cells}
+	return counted{c.FromFiles.Fork().(rowset.FromFiles), c.cells}
 }
 
 func (c counted) Column(ctx context.Context, col, from, to int, dst *vector.Vector) error {
 	c.cells.Add(int64(to - from))
-	return c.Measured.Column(ctx, col, from, to, dst)
+	return c.FromFiles.Column(ctx, col, from, to, dst)
 }
 
 // TestMergeKeepsTheTarget: a merge cuts files by what its inputs take, and reads no cell for
@@ -159,7 +159,7 @@ func TestMergeKeepsTheTarget(t *testing.T) {
 					t.Errorf("file %d of %d has %d bytes", i, len(sets), b)
 				}
 			}
-			if begun := int(st.next - first); begun > len(sets)+1 || begun == len(sets) && cells.Load() != 2*n {
+			if begun := int(st.next - first); begun > len(sets)+1 || begun == len(sets) && cells.Load() > 2*n {
 				t.Errorf("%d files of %d, %d cells of %d read", begun, len(sets), cells.Load(), 2*n)
 			}
 		})

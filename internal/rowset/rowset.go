@@ -154,6 +154,9 @@ type MergeInput interface {
 	// Measure returns about how many bytes rows [from, to) take in their files, what was
 	// changed since and their history not counted.
 	Measure(ctx context.Context, from, to int) (float64, error)
+	// Stored returns a schema column as it lies in a file; nil when that differs from what
+	// Cells returns.
+	Stored(ctx context.Context, col int) (StoredColumn, error)
 	// InsertTimes appends the insert timestamps of rows [from, to) to dst: when their
 	// last life began, 0 when that is not known.
 	InsertTimes(ctx context.Context, from, to int, dst []mvcc.Timestamp) ([]mvcc.Timestamp, error)
@@ -185,12 +188,22 @@ type Source interface {
 	History(from, to int) History
 }
 
-// Measured is a Source whose rows come from files.
-type Measured interface {
+// FromFiles is a Source whose rows come from files.
+type FromFiles interface {
 	Source
 	// Measure returns about how many bytes rows [from, to) take in their files, without
 	// their history.
 	Measure(ctx context.Context, from, to int) (float64, error)
+	// Stored says where cells of a schema column lie: those of rows [from, from+n), n at
+	// least 1 and to-from at most, are the cells of rows [at, at+n) of a file. There is no
+	// file when they must be read with Column.
+	Stored(ctx context.Context, col, from, to int) (file StoredColumn, at, n int, err error)
+}
+
+// StoredColumn is a column as it lies in a file. Its writer knows more of it.
+type StoredColumn interface {
+	// Pages returns the number of its pages.
+	Pages() int
 }
 
 // History is what commits did to rows besides beginning their present life. Every
