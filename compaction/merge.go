@@ -246,7 +246,35 @@ func (c *cursor) advance(below []byte) (bool, error) {
 	from := c.row
 	c.row = c.seek(below)
 	c.emit(from, c.row)
+	if c.row == c.end {
+		if err := c.skip(below); err != nil {
+			return false, err
+		}
+	}
 	return c.row > from, c.settle()
+}
+
+// skip takes the kept rows of the next blocks to the output whose last keys are below the
+// given one, without reading their other keys. Blocks grow while that goes well.
+func (c *cursor) skip(below []byte) error {
+	size := c.size
+	defer func() { c.size = size }()
+	for c.size = maxBlock; !c.done(); c.size = min(2*c.size, restBlock) {
+		last := min(c.end+c.size, int(c.in.Rows())) - 1
+		c.keys.Reset(schema.KindBytes)
+		if err := c.in.Keys(c.ctx, last, last+1, &c.keys); err != nil {
+			return fmt.Errorf("keys of %s: %w", c.in, err)
+		}
+		if bytes.Compare(c.keys.BytesAt(0), below) >= 0 {
+			return nil
+		}
+		if err := c.nextBlock(); err != nil {
+			return err
+		}
+		c.emit(c.start, c.end)
+		c.row = c.end
+	}
+	return nil
 }
 
 // seek returns the first row of the block, from the current one on, whose key is not

@@ -551,3 +551,37 @@ func TestStored(t *testing.T) {
 }
 
 func in(m *Merged, input int) *fake { return m.inputs[input].(*fake) }
+
+// Where inputs overlap at their edges only, few keys are read.
+func TestMergeSkipsKeys(t *testing.T) {
+	const n = 100_000
+	inputs := []*fake{newFake("a"), newFake("b"), newFake("c")}
+	want := 0
+	for k, f := range inputs {
+		for i := range n {
+			dead := i%1000 == 7
+			f.add(t, fmt.Appendf(nil, "%09d%c", k*(n-500)+i, 'a'+k), i, dead)
+			if !dead {
+				want++
+			}
+		}
+	}
+	m, err := Merge(bg, []Input{inputs[2], inputs[0], inputs[1]}, asOf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := vector.New(schema.KindBytes, 0)
+	for _, f := range inputs {
+		if f.keyRows > n/4 {
+			t.Errorf("%s: %d keys read of %d", f, f.keyRows, n)
+		}
+	}
+	if err := m.Keys(bg, 0, m.Rows(), keys); err != nil || m.Rows() != want {
+		t.Fatalf("%d rows, want %d, %v", m.Rows(), want, err)
+	}
+	for i := 1; i < keys.Len(); i++ {
+		if bytes.Compare(keys.BytesAt(i-1), keys.BytesAt(i)) >= 0 {
+			t.Fatalf("key %d does not ascend", i)
+		}
+	}
+}

@@ -166,9 +166,23 @@ func (m *Merged) Keys(ctx context.Context, from, to int, dst *vector.Vector) err
 
 // InsertTimes appends the insert timestamps of rows [from, to) to dst.
 func (m *Merged) InsertTimes(ctx context.Context, from, to int, dst []mvcc.Timestamp) ([]mvcc.Timestamp, error) {
+	err := m.each(from, to, func(s *segment, from, to int) (err error) {
+		at, end := int(s.at)+from-int(s.start), int(s.at)+to-int(s.start)
+		if s.mixed {
+			dst, err = m.mixedTimes(ctx, m.from[at:end], m.which[at:end], dst)
+		} else {
+			dst, err = m.inputs[s.input].InsertTimes(ctx, at, end, dst)
+		}
+		return err
+	})
+	return dst, err
+}
+
+// mixedTimes is InsertTimes for rows of any input.
+func (m *Merged) mixedTimes(ctx context.Context, from []uint16, which []uint32, dst []mvcc.Timestamp) ([]mvcc.Timestamp, error) {
 	var times []mvcc.Timestamp
-	cells, out := vector.New(schema.KindInt64, 0), vector.New(schema.KindInt64, to-from)
-	err := m.collect(from, to, out, func(in Input, from, to int) (_ *vector.Vector, err error) {
+	cells, out := vector.New(schema.KindInt64, 0), vector.New(schema.KindInt64, len(from))
+	err := m.gather.mixture(m.inputs, from, which, out, func(in Input, from, to int) (_ *vector.Vector, err error) {
 		times, err = in.InsertTimes(ctx, from, to, times[:0])
 		cells.Reset(schema.KindInt64)
 		for _, t := range times {

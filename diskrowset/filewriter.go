@@ -142,30 +142,31 @@ func (w *fileWriter) fits(size int64) error {
 }
 
 // makeTimes makes the part of the insert times, of which those below the horizon become 0.
-// When all are the same they are left out.
+// When all are the same, which is known at the end, they are left out.
 func (w *fileWriter) makeTimes(p *part) error {
-	lo, hi := int64(mvcc.Max), int64(0)
-	err := p.w.timePieces(w.from, w.to, func(v *vector.Vector) error {
-		for _, t := range vector.Values[int64](v) {
-			lo, hi = min(lo, t), max(hi, t)
-		}
-		return nil
-	})
-	w.meta.MinInsert, w.meta.MaxInsert = mvcc.Timestamp(lo), mvcc.Timestamp(hi)
-	if err != nil || lo == hi {
-		return err
-	}
 	o := w.o.numbers("insert times", schema.Int64)
 	o.Habit = w.o.Habits.of(insertTimes)
 	cw, err := cfile.NewWriter(&p.buf, o)
 	if err != nil {
 		return err
 	}
-	if err := p.w.timePieces(w.from, w.to, cw.Append); err != nil {
+	lo, hi := int64(mvcc.Max), int64(0)
+	err = p.w.timePieces(w.from, w.to, func(v *vector.Vector) error {
+		for _, t := range vector.Values[int64](v) {
+			lo, hi = min(lo, t), max(hi, t)
+		}
+		return cw.Append(v)
+	})
+	if err != nil {
 		return err
 	}
+	w.meta.MinInsert, w.meta.MaxInsert = mvcc.Timestamp(lo), mvcc.Timestamp(hi)
 	if _, err := cw.Finish(); err != nil {
 		return err
+	}
+	if lo == hi {
+		p.buf.Reset()
+		return nil
 	}
 	p.section(w.num, rowset.SectionInsertTimes, -1, 0)
 	return nil

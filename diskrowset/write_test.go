@@ -234,6 +234,35 @@ func TestPartsMadeBesideEachOther(t *testing.T) {
 	}
 }
 
+// timed is a source that counts the insert times read of it.
+type timed struct {
+	*rows
+	times *atomic.Int64
+}
+
+func (c timed) Fork() rowset.Source { return c }
+
+func (c timed) InsertTimes(ctx context.Context, from, to int, dst []mvcc.Timestamp) ([]mvcc.Timestamp, error) {
+	c.times.Add(int64(to - from))
+	return c.rows.InsertTimes(ctx, from, to, dst)
+}
+
+// Insert times are read once, whether they turn out to be the same or not.
+func TestTimesAreReadOnce(t *testing.T) {
+	src := small(t, 5000)
+	st := newStore(t, src.schema)
+	for _, same := range []bool{false, true} {
+		if same {
+			src.at(2000)
+		}
+		var n atomic.Int64
+		r := st.one(timed{src, &n})
+		if _, stored := r.meta.Section(rowset.SectionInsertTimes, -1); n.Load() != 5000 || stored == same {
+			t.Errorf("%d times read, stored: %t", n.Load(), stored)
+		}
+	}
+}
+
 // Habits are learnt by column, and change no answer.
 func TestWritersShareHabits(t *testing.T) {
 	src := small(t, 20000)
