@@ -1,7 +1,6 @@
 package diskrowset
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
 	"sync/atomic"
@@ -84,9 +83,7 @@ func (w *fileWriter) add(p *part) error {
 		s.Offset += base
 		w.meta.Sections = append(w.meta.Sections, s)
 	}
-	_, err := w.out.Write(p.buf.Bytes())
-	p.buf = bytes.Buffer{}
-	return err
+	return p.buf.moveTo(w.out)
 }
 
 // makeColumn makes the part of schema column i, the kth to be written.
@@ -165,7 +162,7 @@ func (w *fileWriter) makeTimes(p *part) error {
 		return err
 	}
 	if lo == hi {
-		p.buf.Reset()
+		p.buf.free()
 		return nil
 	}
 	p.section(w.num, rowset.SectionInsertTimes, -1, 0)

@@ -19,7 +19,7 @@ type keyWriter struct {
 	part    *part
 	filters *filterWriter // nil: none
 	index   *cfile.Writer // nil: the key has a single column
-	encoded bytes.Buffer  // the index
+	encoded chunks        // the index
 	sampled vector.Vector
 	rows    int
 	last    []byte
@@ -94,7 +94,9 @@ func (k *keyWriter) finish() error {
 		return err
 	}
 	at := int64(k.part.buf.Len())
-	k.part.buf.Write(k.encoded.Bytes())
+	if err := k.encoded.moveTo(&k.part.buf); err != nil {
+		return err
+	}
 	k.part.section(k.w.num, rowset.SectionKeyIndex, -1, at)
 	return nil
 }

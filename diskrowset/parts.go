@@ -1,7 +1,6 @@
 package diskrowset
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -17,7 +16,7 @@ type part struct {
 	of       string // for messages
 	make     func(p *part) error
 	w        *writer // of the goroutine that makes it
-	buf      bytes.Buffer
+	buf      chunks
 	sections []rowset.Section // offsets from the beginning of the part
 	size     int64            // noted last
 	made     chan struct{}    // closed when it is, or has failed
