@@ -2,6 +2,7 @@ package encoding
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/minikudu/minikudu/internal/kernel"
 	"github.com/minikudu/minikudu/schema"
@@ -23,7 +24,7 @@ func (w *numberWriter) appendDelta(dst []byte, vals []int64, ordinal uint32, pla
 // counts from the base, which makes its difference the one of the second.
 func (w *numberWriter) appendDifferences(dst []byte, vals []int64, planes bool) []byte {
 	base := int64(0)
-	w.deltas = w.deltas[:0]
+	w.deltas = slices.Grow(w.deltas[:0], len(vals))[:len(vals)]
 	if len(vals) > 0 {
 		base = vals[0]
 	}
@@ -31,8 +32,8 @@ func (w *numberWriter) appendDifferences(dst []byte, vals []int64, planes bool) 
 		base = vals[0] - (vals[1] - vals[0])
 	}
 	prev := base
-	for _, v := range vals {
-		w.deltas = append(w.deltas, v-prev)
+	for i, v := range vals {
+		w.deltas[i] = v - prev
 		prev = v
 	}
 	return w.append(binary.AppendVarint(dst, base), w.deltas, planes)
@@ -97,6 +98,7 @@ func atEnd(rest []byte, err error) error {
 
 // appendInts appends little-endian values of the given width as integers, signed.
 func appendInts(dst []int64, raw []byte, width int) []int64 {
+	dst = slices.Grow(dst, len(raw)/width)
 	le := binary.LittleEndian
 	switch width {
 	case 1:

@@ -2,6 +2,7 @@ package encoding
 
 import (
 	"encoding/binary"
+	"slices"
 	"unsafe"
 
 	"github.com/minikudu/minikudu/internal/kernel"
@@ -31,12 +32,15 @@ func (w *numberWriter) append(dst []byte, vals []int64, planes bool) []byte {
 	if !planes {
 		return w.appendBlocks(append(dst, 0))
 	}
-	n := (packWidth(top(w.steps)) + 7) / 8
-	dst = append(dst, byte(max(n, 1)))
-	for k := range max(n, 1) {
-		for _, s := range w.steps {
-			dst = append(dst, byte(s>>(8*k)))
+	n := max((packWidth(top(w.steps))+7)/8, 1)
+	at := len(dst) + 1
+	dst = slices.Grow(append(dst, byte(n)), n*len(w.steps))[:at+n*len(w.steps)]
+	for k := range n {
+		plane := dst[at:][:len(w.steps)]
+		for i, s := range w.steps {
+			plane[i] = byte(s >> (8 * k))
 		}
+		at += len(w.steps)
 	}
 	return dst
 }
@@ -46,9 +50,9 @@ func (w *numberWriter) measure(vals []int64) (least int64, step uint64) {
 	if len(vals) > 0 {
 		least = kernel.Min(vals[0], vals, nil)
 	}
-	w.steps = w.steps[:0]
-	for _, v := range vals {
-		w.steps = append(w.steps, uint64(v)-uint64(least))
+	w.steps = slices.Grow(w.steps[:0], len(vals))[:len(vals)]
+	for i, v := range vals {
+		w.steps[i] = uint64(v) - uint64(least)
 	}
 	step = commonStep(w.steps)
 	if step > 1 {
@@ -86,11 +90,11 @@ func top(vals []uint64) (t uint64) {
 func (w *numberWriter) appendBlocks(dst []byte) []byte {
 	for at := 0; at < len(w.steps); at += numbersBlock {
 		vals := w.steps[at:min(at+numbersBlock, len(w.steps))]
-		least := vals[0]
+		least, most := vals[0], vals[0]
 		for _, v := range vals {
-			least = min(least, v)
+			least, most = min(least, v), max(most, v)
 		}
-		width := packWidth(top(vals) - least)
+		width := packWidth(most - least)
 		dst = append(binary.AppendUvarint(dst, least), byte(width))
 		for i, v := range vals {
 			w.block[i] = v - least
