@@ -80,9 +80,8 @@ func (w way) share() int {
 		if w.codec {
 			return textShare
 		}
-		return plainShare
 	}
-	return 1
+	return plainShare
 }
 
 // Ways to encode a page of a kind, faster ones first.
@@ -104,9 +103,10 @@ const (
 	keepPages = 32
 	worse     = 1.2
 
-	// A page whose cells cannot be read one by one is decoded whole for one of them. So it ends
-	// at a share of the target, the smaller the longer that takes.
+	// Who wants one cell of a page that is not cached reads all of it, and decodes all of it where cells
+	// cannot be read one by one. So a page takes a share of the target, the smaller the longer that takes.
 	plainShare   = 4
+	wideRate     = 4 // bytes a number from which it takes the share of SHUFFLE
 	shuffleShare = 16
 	textShare    = 32
 	leastPage    = 512 // bytes to aim at, or the target if that is less
@@ -217,7 +217,13 @@ func (b *pageBuilder) plainSize() int {
 }
 
 // aim returns the bytes that a page should take.
-func (b *pageBuilder) aim() int { return min(max(b.target/b.chosen.share(), leastPage), b.target) }
+func (b *pageBuilder) aim() int {
+	share := b.chosen.share()
+	if b.raw != nil && b.rate > wideRate {
+		share = max(share, shuffleShare)
+	}
+	return min(max(b.target/share, leastPage), b.target)
+}
 
 // fit sets how much the next page takes, by the bytes that the present one has become.
 func (b *pageBuilder) fit(size int) {

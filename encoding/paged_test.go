@@ -281,10 +281,11 @@ func TestChosenEncodings(t *testing.T) {
 func TestPagesThatAreDecodedWholeAreSmall(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const n = 200_000
-	digits, random := vector.New(schema.KindBytes, 0), vector.New(schema.KindFloat64, n)
+	digits, random, grid := vector.New(schema.KindBytes, 0), vector.New(schema.KindFloat64, n), vector.New(schema.KindFloat64, n)
 	same, small := vector.New(schema.KindBytes, 0), vector.New(schema.KindInt64, n)
 	for i := range n {
 		vector.AppendFixed(random, r.NormFloat64())
+		vector.AppendFixed(grid, r.Float64())
 		vector.AppendFixed(small, r.Int64N(1000))
 		if i < n/10 {
 			if err := digits.AppendBytes(fmt.Appendf(nil, "%d;%d;%d;%d;%d", r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64(), i)); err != nil {
@@ -302,6 +303,7 @@ func TestPagesThatAreDecodedWholeAreSmall(t *testing.T) {
 	}{
 		{"digits", digits, 8 << 10, 64 << 10},
 		{"random numbers", random, 8 << 10, 80 << 10},
+		{"numbers on a fine grid", grid, 8 << 10, 40 << 10},
 		{"texts that follow another", same, 200 << 10, 300 << 10},
 		{"small numbers", small, 200 << 10, 300 << 10},
 	} {
