@@ -6,6 +6,7 @@ import (
 
 	"github.com/minikudu/minikudu/internal/rowset"
 	"github.com/minikudu/minikudu/schema"
+	"github.com/minikudu/minikudu/vector"
 )
 
 // Two scans of one rowset share its decoded pages: the second decodes none.
@@ -57,5 +58,40 @@ func TestItem28MissingColumn(t *testing.T) {
 		if !strings.Contains(row, `7|8|NULL|"text"`) {
 			t.Fatalf("row %s", row)
 		}
+	}
+}
+
+// Key pages that are loaded while a filter is asked count only when it lets the key pass.
+func TestPagesLoadedInVainAreNotCounted(t *testing.T) {
+	var cells [][]schema.Value
+	for i := range 5000 {
+		cells = append(cells, []schema.Value{i32(2 * i), i32(i)})
+	}
+	src := newRows(t, newSchema(t, 1, col("key", schema.Int32), col("v", schema.Int32)), cells)
+	st := newStore(t, src.schema)
+	r := st.one(src)
+	find := func(n int) bool {
+		encoded, column := vector.New(schema.KindBytes, 1), vector.New(schema.KindInt32, 1)
+		must(t, encoded.AppendBytes(encodeKey(src.schema, i32(n))))
+		vector.AppendFixed(column, int32(n))
+		found, err := resolve(r, &rowset.Keys{Encoded: encoded, Columns: []*vector.Vector{column}})
+		must(t, err)
+		return found[0].RowSet != nil
+	}
+	hits := func(first int) int64 {
+		before := st.env.Pages.Stats().Hits
+		for i := range 200 {
+			if n := first + 2*i; find(n) != (n%2 == 0) {
+				t.Fatalf("key %d", n)
+			}
+		}
+		return st.env.Pages.Stats().Hits - before
+	}
+	hits(0)
+	if n := hits(1001); n > 20 {
+		t.Errorf("%d pages were asked for 200 absent keys", n)
+	}
+	if n := hits(1000); n < 200 {
+		t.Errorf("%d pages were asked for 200 keys", n)
 	}
 }

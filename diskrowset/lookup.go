@@ -162,6 +162,7 @@ func (l *lookup) one(ctx context.Context, keys *rowset.Keys, k int32, out []rows
 		}
 	}
 	if l.filter != nil && !l.filter.Test(keys.Locations(int(k))) {
+		l.inVain()
 		l.note(true)
 		return nil
 	}
@@ -202,6 +203,13 @@ func (l *lookup) ahead(ctx context.Context, keys *rowset.Keys, k int) (cached bo
 		cached = l.keys[i].ahead(from, to) && cached
 	}
 	return cached, nil
+}
+
+// inVain takes the pages that were loaded ahead for ones that nobody asked for.
+func (l *lookup) inVain() {
+	for i := range l.keys {
+		l.keys[i].hits = 0
+	}
 }
 
 // ask finds the filter that the key is in, if the rowset holds it and has filters.
