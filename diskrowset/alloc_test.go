@@ -56,18 +56,7 @@ func TestScanAllocatesPerScanNotPerRow(t *testing.T) {
 	st := newStore(t, src.schema)
 	r := st.one(src, func(o *WriterOptions) { o.Horizon = mvcc.Max })
 	spec := query{columns: []string{"i1", "d1"}, where: predicate.Lt("i0", 500)}.bind(t, src.schema)
-	scan := func() {
-		it, err := r.Scan(bg, spec)
-		must(t, err)
-		defer it.Close()
-		for {
-			b, err := it.Next(bg)
-			must(t, err)
-			if b == nil {
-				return
-			}
-		}
-	}
+	scan := func() { eachBatch(t, r, spec, func(*rowset.Batch) {}) }
 	if n := testing.AllocsPerRun(20, scan); n > 60 {
 		t.Errorf("%v allocations for a scan of 200,000 rows", n)
 	}

@@ -285,6 +285,22 @@ func (q query) scan(t tb, s *RowSet) ([]string, *rowset.Stats) {
 	return lines, spec.Stats
 }
 
+// eachBatch runs a scan that must not fail.
+func eachBatch(t tb, s *RowSet, spec *rowset.ScanSpec, fn func(b *rowset.Batch)) {
+	t.Helper()
+	it, err := s.Scan(bg, spec)
+	must(t, err)
+	defer it.Close()
+	for {
+		b, err := it.Next(bg)
+		must(t, err)
+		if b == nil {
+			return
+		}
+		fn(b)
+	}
+}
+
 // collect runs a scan.
 func collect(s *RowSet, spec *rowset.ScanSpec) ([]string, error) {
 	it, err := s.Scan(bg, spec)

@@ -147,19 +147,12 @@ func mark(deleted bool) string {
 
 // collectDiff runs a scan for changes.
 func collectDiff(t tb, s *RowSet, spec *rowset.ScanSpec) (lines []string) {
-	it, err := s.Scan(bg, spec)
-	must(t, err)
-	defer it.Close()
-	for {
-		b, err := it.Next(bg)
-		must(t, err)
-		if b == nil {
-			return lines
-		}
+	eachBatch(t, s, spec, func(b *rowset.Batch) {
 		for _, i := range b.AppendSelected(nil) {
 			lines = append(lines, mark(b.Deleted != nil && b.Deleted.Get(int(i)))+line(b.Columns, int(i), nil))
 		}
-	}
+	})
+	return lines
 }
 
 // TestHistoryModel applies random changes to a rowset, flushes them, merges and folds

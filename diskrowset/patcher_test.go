@@ -38,19 +38,12 @@ func keptPages(s *RowSet, col int) (out []*patchedPage) {
 // sumAt scans the column "val" at a time.
 func sumAt(t tb, s *RowSet, at mvcc.Timestamp) (sum int64) {
 	t.Helper()
-	it, err := s.Scan(bg, query{columns: []string{"val"}, spec: rowset.ScanSpec{Time: mvcc.At(at)}}.bind(t, s.env.Schema))
-	must(t, err)
-	defer it.Close()
-	for {
-		b, err := it.Next(bg)
-		must(t, err)
-		if b == nil {
-			return sum
-		}
+	eachBatch(t, s, query{columns: []string{"val"}, spec: rowset.ScanSpec{Time: mvcc.At(at)}}.bind(t, s.env.Schema), func(b *rowset.Batch) {
 		for _, x := range b.Columns[0].Int64s() {
 			sum += x
 		}
-	}
+	})
+	return sum
 }
 
 // TestPagesAreKeptWithChanges scans rows of which some changed: the second scan keeps the

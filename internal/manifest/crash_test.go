@@ -72,15 +72,23 @@ func requireRecovery(t *testing.T, f *vfs.Mem, want []*State, edits []*Edit, ack
 	requireState(t, again, want[at+1])
 }
 
-// TestPowerCutAtEveryCall also covers a crash at each step of beginning a generation.
-func TestPowerCutAtEveryCall(t *testing.T) {
-	edits := longEdits()
-	want := states(t, edits)
+// newHooked returns a new manifest that was opened through a file system with hooks, and what
+// that stands on.
+func newHooked(t *testing.T) (*vfs.Mem, *errorfs.FS, *Manifest) {
+	t.Helper()
 	mem, m := newManifest(t)
 	must(t, m.Close())
 	f := errorfs.Wrap(mem)
 	m, err := Open(f, "/", false)
 	must(t, err)
+	return mem, f, m
+}
+
+// TestPowerCutAtEveryCall also covers a crash at each step of beginning a generation.
+func TestPowerCutAtEveryCall(t *testing.T) {
+	edits := longEdits()
+	want := states(t, edits)
+	mem, f, m := newHooked(t)
 	shrink(m)
 	acked, cuts := 0, 0
 	f.SetHook(func(c errorfs.Call) error {
@@ -120,11 +128,7 @@ func TestPowerCutKeepsTheEditButNotTheMarkBeforeIt(t *testing.T) {
 	}
 	edits := []*Edit{pin(long), pin(1), pin(2)}
 	want := states(t, edits)
-	mem, m := newManifest(t)
-	must(t, m.Close())
-	f := errorfs.Wrap(mem)
-	m, err := Open(f, "/", false)
-	must(t, err)
+	mem, f, m := newHooked(t)
 	must(t, m.Apply(ctx, edits[0]))
 	kept := 0
 	f.SetHook(func(c errorfs.Call) error {
@@ -173,11 +177,7 @@ func TestFailureAtEveryCall(t *testing.T) {
 // failAt plays the edits under a hook that fails call n; false when there is none.
 // Each refused edit is tried a second time, and then succeeds if the fault passes.
 func failAt(t *testing.T, edits []*Edit, want []*State, n int64, hook errorfs.Hook, passes bool) (fired bool) {
-	mem, m := newManifest(t)
-	must(t, m.Close())
-	f := errorfs.Wrap(mem)
-	m, err := Open(f, "/", false)
-	must(t, err)
+	mem, f, m := newHooked(t)
 	shrink(m)
 	f.SetHook(func(c errorfs.Call) error {
 		err := hook(c)
